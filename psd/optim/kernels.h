@@ -1,0 +1,25 @@
+/*
+ * kernels.h - element-wise loops: pointers and sizes only, no allocation, the same bits on every
+ * processor (built with -ffp-contract=off and without -ffast-math; see CMakeLists.txt).
+ *
+ * Sources of the equations: ALGORITHMS section 1 (TensorFlow's training ops). `g` may be unaligned
+ * (it may stand in a received frame): it is read by memcpy-like loads. Other pointers are 4-byte aligned. `out` may be `w` (in place).
+ * Each has a plain reference twin (suffix _ref) for the tests.
+ */
+#ifndef PSD_OPTIM_KERNELS_H
+#define PSD_OPTIM_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* acc[i] = scale * g[i]   and   acc[i] += scale * g[i] */
+void kernel_scale(float *acc, const void *g, float scale, size_t n);
+void kernel_axpy(float *acc, const void *g, float scale, size_t n);
+/* g[i] /= divisor (in place) */
+void kernel_divide(float *g, float divisor, size_t n);
+/* out[i] = w[i] - lr * g[i] */
+void kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n);
+/* true if no element is NaN or Inf */
+bool kernel_is_finite(const void *g, size_t n);
+
+#endif

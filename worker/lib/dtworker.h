@@ -1,0 +1,209 @@
+/*
+ * dtworker.h - libdtworker, the client library of psd: a parameter server for data-parallel training.
+ *
+ * A program opens a job, declares its variables in a fixed order, lets one worker give the initial
+ * values, and then, step by step, pushes gradients and pulls fresh values. All arrays are float32; a
+ * set of gradients or values is an array of pointers, one a variable in the order of declaration.
+ *
+ * Thread rule: a client may be used by several threads, but for dtw_open/dtw_close. A background
+ * thread (all signals blocked) sends heartbeats while the application computes. No global state, no
+ * signal handlers, no output: what there is to say goes to the log callback (called from whichever
+ * thread drives the client; it must not call back into the client). After fork() every call of the
+ * child fails with DTW_FORKED.
+ *
+ * Every call has a deadline or says how long it may block. Calls that fail return a status and,
+ * where there is an `err`, one line of text.
+ */
+#ifndef DTWORKER_H
+#define DTWORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DTW_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define DTW_API __attribute__((visibility("default")))
+#else
+#define DTW_API
+#endif
+
+enum dtw_status {
+    DTW_OK = 0,
+    DTW_PENDING = 1, /* dtw_wait: not complete yet; the buffers are still lent */
+    DTW_LOST =
+        2, /* this worker's life ended (lease, kick) while the request was outstanding: dtw_join */
+    DTW_CANCELLED = 3,
+    DTW_INTERRUPTED = 4, /* dtw_interrupt was called */
+    DTW_INVALID = 5,     /* an argument makes no sense */
+    DTW_NO_MEMORY = 6,
+    DTW_UNAVAILABLE = 7,   /* a ps task did not answer for retry_for_ms */
+    DTW_RESOLVE = 8,       /* a host name that does not resolve, a malformed endpoint */
+    DTW_MISMATCH = 9,      /* job parameters or declarations differ from the job's */
+    DTW_RANK_TAKEN = 10,   /* another live process has this rank */
+    DTW_JOB_COMPLETE = 11, /* the job is complete and read-only */
+    DTW_JOB_FAILED = 12,
+    DTW_NO_JOB = 13,       /* psd came back without the job */
+    DTW_NOT_FINITE = 14,   /* NaN or Inf in a gradient: nothing was changed */
+    DTW_TOO_MANY_BAD = 15, /* max_bad refused pushes in a row: stop */
+    DTW_REFUSED = 16,      /* psd refused the request for another reason (text says which) */
+    DTW_PROTOCOL = 17,     /* psd answered something illegal */
+    DTW_GOING_DOWN = 18,   /* psd is shutting down */
+    DTW_CLOSED = 19,
+    DTW_FORKED = 20,
+    DTW_INTERNAL = 21,
+};
+
+struct dtw_error {
+    enum dtw_status code;
+    char text[512];
+};
+
+struct dtw_client; /* a worker of a job */
+struct dtw_handle; /* an outstanding request */
+
+enum dtw_log_level { DTW_LOG_WARNING = 4, DTW_LOG_NOTICE = 5, DTW_LOG_INFO = 6, DTW_LOG_DEBUG = 7 };
+typedef void dtw_log_fn(void *arg, enum dtw_log_level level, const char *line);
+
+/* Filled with defaults by dtw_options_init. Strings are copied by dtw_open. */
+struct dtw_options {
+    size_t size;           /* sizeof(struct dtw_options), set by dtw_options_init */
+    const char *const *ps; /* endpoints of the ps tasks, in the job's order */
+    unsigned n_ps;
+    const char *job;
+    unsigned rank;
+    unsigned workers;         /* M: ranks 0..M-1 are expected */
+    bool fresh;               /* replace a job of this name that is complete, failed or suspended */
+    unsigned aggregate;       /* N gradients close a round; 0: all members */
+    const char *reduce;       /* "mean" (default), "count", "sum" */
+    const char *on_loss;      /* "shrink" (default), "fail" */
+    int64_t lease_ms;         /* 10 000 */
+    int64_t start_timeout_ms; /* 0: wait for missing workers for ever */
+    int64_t round_timeout_ms; /* 0: off */
+    unsigned max_bad;         /* 10 */
+    int64_t retry_for_ms;     /* 60 000: give up when a ps task does not answer for so long */
+    int64_t waiting_ms; /* 10 000: how often the log callback names the ranks that a parked request
+                                 waits for; "waiting for ENDPOINT" comes each 5 s while psd is not there */
+    dtw_log_fn *log;    /* may be NULL */
+    void *log_arg;
+};
+
+/* A variable. Elements = product of the shape (1 for a scalar). */
+struct dtw_variable {
+    const char *name;
+    unsigned n_dims;
+    const uint64_t *shape;
+    const char *optimizer; /* "sgd" */
+    float lr;              /* its learning rate */
+    const char *init;      /* a word for the kind of initial values; compared between workers */
+    uint64_t seed;         /* compared between workers */
+};
+
+/* What became of a push and a pull. Counts are slices. */
+struct dtw_result {
+    uint64_t
+        step; /* largest version among the pulled slices: the worker's step (pull, push_pull) */
+    unsigned n_slices;
+    unsigned accumulated; /* taken into the open round (or applied, in asynchronous jobs) */
+    unsigned stale;
+    unsigned duplicate;
+    unsigned refused; /* not a member, ahead */
+    bool partial;     /* some slices were taken and some were not */
+};
+
+DTW_API void dtw_options_init(struct dtw_options *options);
+
+/* Connect to all ps tasks and register. Blocks up to retry_for_ms for a psd that is not there yet,
+ * and for a rank whose former process still has a lease. *client is NULL on error. */
+DTW_API enum dtw_status dtw_open(const struct dtw_options *options, struct dtw_client **client,
+                                 struct dtw_error *err);
+
+/* Declare the next variable; all workers declare the same ones in the same order, before dtw_init.
+ * Does not talk to psd. *index (may be NULL) is 0, 1, ... */
+DTW_API enum dtw_status dtw_declare(struct dtw_client *client, const struct dtw_variable *variable,
+                                    unsigned *index, struct dtw_error *err);
+
+/* Gives the initial values of variable `index`: fill values[0..n). Called in the thread of dtw_init. */
+typedef void dtw_init_fn(void *arg, unsigned index, float *values, uint64_t n);
+
+/* Send the declarations and wait until the initial values are complete: psd grants one worker the
+ * right to give them, `fill` is then called in that worker, the others wait (without limit while psd
+ * answers; the log callback says for whom). Then become a member (JOIN) where needed. *first_step:
+ * the step from which this worker counts; pull with want = *first_step. */
+DTW_API enum dtw_status dtw_init(struct dtw_client *client, dtw_init_fn *fill, void *arg,
+                                 uint64_t *first_step, struct dtw_error *err);
+
+/* After DTW_LOST: register anew and become a member again. Blocks up to retry_for_ms. */
+DTW_API enum dtw_status dtw_join(struct dtw_client *client, uint64_t *first_step,
+                                 struct dtw_error *err);
+
+/* Start to pull all variables into values[i] when every slice has version >= want_step. Buffers are
+ * lent until the handle is complete (dtw_wait != DTW_PENDING) or cancelled. */
+DTW_API enum dtw_status dtw_pull(struct dtw_client *client, float *const *values,
+                                 uint64_t want_step, struct dtw_handle **handle,
+                                 struct dtw_error *err);
+
+/* Start to push the mean gradient over `weight` rows out of `count` batches, computed at the values
+ * of the last pull. weight = count = 0 with gradients = NULL abstains from the step. All gradients are
+ * checked for NaN and Inf before anything is sent. Buffers are lent until the handle is complete. */
+DTW_API enum dtw_status dtw_push(struct dtw_client *client, const float *const *gradients,
+                                 uint64_t weight, unsigned count, struct dtw_handle **handle,
+                                 struct dtw_error *err);
+/* The same from a copy: the buffers are free at return. */
+DTW_API enum dtw_status dtw_push_copy(struct dtw_client *client, const float *const *gradients,
+                                      uint64_t weight, unsigned count, struct dtw_handle **handle,
+                                      struct dtw_error *err);
+/* Push, and pull the values of the next step. gradients and values may not overlap. */
+DTW_API enum dtw_status dtw_push_pull(struct dtw_client *client, const float *const *gradients,
+                                      float *const *values, uint64_t weight, unsigned count,
+                                      struct dtw_handle **handle, struct dtw_error *err);
+/* dtw_push_pull and wait without limit while psd answers: what nine of ten programs need. */
+DTW_API enum dtw_status dtw_step(struct dtw_client *client, const float *const *gradients,
+                                 float *const *values, uint64_t weight, unsigned count,
+                                 struct dtw_result *result, struct dtw_error *err);
+
+/* Wait for a request; timeout_ms < 0: without limit. DTW_PENDING when the time is over: the request
+ * goes on and its buffers stay lent. Any other status ends the handle, which is then freed. */
+DTW_API enum dtw_status dtw_wait(struct dtw_handle *handle, int64_t timeout_ms,
+                                 struct dtw_result *result, struct dtw_error *err);
+/* Give up a request and get its buffers back; frees the handle. What was sent may still be applied.
+ * Blocks until the transport lets go of the buffers: up to a few seconds. */
+DTW_API void dtw_cancel(struct dtw_handle *handle);
+
+/* Make waits of this client return DTW_INTERRUPTED, now and until dtw_interrupt_clear. Async-signal-safe. */
+DTW_API void dtw_interrupt(struct dtw_client *client);
+DTW_API void dtw_interrupt_clear(struct dtw_client *client);
+
+/* The largest version of the last pull; the job's global step as last heard. Any thread. */
+DTW_API uint64_t dtw_worker_step(const struct dtw_client *client);
+DTW_API uint64_t dtw_global_step(const struct dtw_client *client);
+
+/* A counter of the job on psd, by name ("rounds", "stale", ...; psd-protocol(7)), summed over the ps
+ * tasks. Blocks up to timeout_ms. */
+DTW_API enum dtw_status dtw_stats(struct dtw_client *client, const char *name, int64_t timeout_ms,
+                                  uint64_t *value, struct dtw_error *err);
+
+/* Leave the job: no open or later round waits for this worker. Outstanding requests are cancelled.
+ * Blocks up to timeout_ms. When all pushes were acknowledged, a psd that does not answer is only
+ * warned about and DTW_OK is returned. */
+DTW_API enum dtw_status dtw_leave(struct dtw_client *client, int64_t timeout_ms,
+                                  struct dtw_error *err);
+
+/* Close connections and free everything; does not leave (the lease ends later). NULL-safe. */
+DTW_API void dtw_close(struct dtw_client *client);
+
+/* Zeroed float buffers in 2 MiB-aligned huge pages, the fastest kind to push from and pull into. */
+DTW_API float *dtw_alloc(uint64_t n);
+DTW_API void dtw_free(float *buffer, uint64_t n);
+
+DTW_API const char *dtw_strerror(enum dtw_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,55 @@
+/*
+ * model.h - models: variables, initial values, mean loss and gradient over a batch.
+ *
+ * A model is a row of a table {name, variables, init, gradient, predict}. The only place that names
+ * cblas_. Values and gradients are arrays of pointers, one a variable in the order of model_variables.
+ * Initial values depend on (seed, variable index, element position) only (Philox).
+ *
+ *   toy      the guide's a + b against 100: a, b of two elements each; loss = sum((a+b-100)^2)/2 over
+ *            the elements (dL/da = dL/db = a+b-100); no data; zeros at start
+ *   softmax  weights [features, classes] zeros, bias [classes] zeros; mean cross entropy
+ */
+#ifndef TRAIN_MODEL_H
+#define TRAIN_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/base/error.h"
+#include "worker/train/dataset.h"
+
+#define MODEL_MAX_VARIABLES 32
+
+struct model_variable {
+    char name[64]; /* "dense/kernel", "dense/bias" */
+    uint32_t n_dims;
+    uint64_t shape[4];
+    uint64_t elements;
+    const char *init; /* "zeros", ... : the word declared to psd */
+};
+
+struct model; /* opaque; holds scratch memory for one thread of computation */
+
+/* `spec`: "toy", "softmax". `train` gives features and classes (may be NULL for toy). `max_batch` rows a gradient call. */
+enum dt_status model_create(const char *spec, uint32_t n_features, uint32_t n_classes,
+                            uint32_t max_batch, uint64_t seed, struct model **out,
+                            struct dt_error *err);
+void model_destroy(struct model *m);
+const char *model_spec(const struct model *m);
+bool model_needs_data(const struct model *m);
+uint32_t model_n_variables(const struct model *m);
+const struct model_variable *model_variable(const struct model *m, uint32_t index);
+void model_init(const struct model *m, uint32_t index, float *values);
+
+/* Mean loss and mean gradient over `n` rows of `data` (by row number). gradients may be NULL: loss only. */
+double model_gradient(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n,
+                      const float *const *values, float *const *gradients);
+
+struct model_score {
+    double loss;     /* mean over the rows */
+    double accuracy; /* share of rows whose largest logit is the label; NAN for toy */
+};
+void model_evaluate(struct model *m, const struct dataset *data, const float *const *values,
+                    struct model_score *out);
+
+#endif
