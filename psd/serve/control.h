@@ -1,0 +1,95 @@
+/*
+ * control.h - shard 0's knowledge: jobs, workers, leases, grants. Only shard 0 has it.
+ */
+#ifndef PSD_SERVE_CONTROL_H
+#define PSD_SERVE_CONTROL_H
+
+#include "proto/wire/hello.h"
+#include "psd/serve/pending.h"
+#include "psd/serve/shard.h"
+
+enum worker_state {
+    WORKER_MISSING, /* expected, never came */
+    WORKER_JOINING, /* registered, not counted yet */
+    WORKER_MEMBER,
+    WORKER_LEFT,
+    WORKER_LOST, /* lease, kick, round-timeout, or it missed its start */
+};
+
+struct worker {
+    enum worker_state state;
+    bool known;   /* false: a gap in the table, not a worker */
+    bool no_step; /* left without having taken a step */
+    unsigned char uuid[DT_UUID_BYTES];
+    uint64_t life;
+    char host[65];
+    uint64_t pid;
+    uint64_t first;
+    uint64_t last;   /* after LEAVE; DT_NO_VERSION: none */
+    bool init_waits; /* an INIT_DONE is parked */
+    struct reply_to init_to;
+};
+
+struct control_job {
+    struct control_job *next;
+    uint64_t id;
+    struct view *view;         /* borrowed: shard 0's own */
+    struct job_shared *shared; /* owned */
+    uint32_t task;
+    uint32_t n_workers;
+    struct worker *workers; /* owned; by rank */
+    bool closing;           /* replaced by --fresh; freed when all shards let go */
+    bool completing;
+    bool came;            /* at least one worker was there */
+    bool start_missed;    /* start-timeout has been dealt with */
+    uint32_t grant_rank;  /* DT_NO_RANK: nobody initialises */
+    int64_t opened_ms;    /* running time */
+    int64_t named_ms;     /* missing ranks were last named */
+    int64_t suspended_ms; /* since when nobody is there; -1 */
+};
+
+struct control {
+    struct control_job *jobs;
+    uint32_t n_jobs;
+    struct pending *pendings;
+    uint64_t next_seq;
+    uint64_t next_job;
+    bool shutdown;
+};
+
+struct control *control_create(void);
+void control_destroy(struct shard *shard);
+
+struct control_job *control_find(const struct shard *shard, uint64_t id);
+struct control_job *control_find_name(const struct shard *shard, const char *name);
+/* Open a job and tell all shards; NULL with *err (DT_R_QUOTA). */
+struct control_job *control_open(struct shard *shard, const struct dt_hello *hello,
+                                 const struct dt_job_params *params, int64_t now,
+                                 struct outbox *out, struct dt_error *err);
+/* Let a job go on all shards (--fresh). */
+void control_close(struct shard *shard, struct control_job *job, int64_t now, struct outbox *out);
+struct worker *control_require_worker(struct control_job *job,
+                                      uint32_t rank); /* NULL when memory is short */
+
+bool worker_is_live(const struct worker *w);
+uint32_t control_n_live(const struct control_job *job);
+bool control_is_suspended(const struct control_job *job);
+
+/* The worker is out: struck everywhere, policy --on-loss applied, grant passed on. `why` is a sentence's end. */
+void control_lose(struct shard *shard, struct control_job *job, uint32_t rank, const char *why,
+                  int64_t now, struct outbox *out);
+void control_fail(struct shard *shard, struct control_job *job, const char *reason, int64_t now,
+                  struct outbox *out);
+/* Has every rank left, been lost or missed its start, and one left? Then the job completes; `p` (may be
+ * NULL, taken) is done when all shards know. Returns false (p not taken) when the job goes on. */
+bool control_complete(struct shard *shard, struct control_job *job, struct pending *p, int64_t now,
+                      struct outbox *out);
+/* The holder of the init grant is gone: the next that waits gets it. */
+void control_pass_grant(struct shard *shard, struct control_job *job, int64_t now,
+                        struct outbox *out);
+void control_grant(struct shard *shard, struct control_job *job, uint32_t rank,
+                   const struct reply_to *to, int64_t now, struct outbox *out);
+/* lease.c: leases, start-timeout. */
+void control_tick(struct shard *shard, int64_t now, struct outbox *out);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * declare.c - DECLARE: the job's variables; the first worker's list counts, all others must be equal.
+ * Shard 0 chooses the homes of the slices.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "psd/serve/call.h"
+#include "psd/serve/control.h"
+
+struct list {
+    struct dt_declaration *items; /* owned */
+    uint32_t n;
+};
+
+static enum dt_status
+decode_list(const struct call *c, struct list *l, struct dt_error *err)
+{
+    struct dt_reader r;
+    uint32_t i, n;
+
+    dt_reader_init(&r, c->req->frames[0].p, c->req->frames[0].bytes);
+    n = dt_read_array(&r, DT_MAX_VARIABLES);
+    if (r.failed || n == 0)
+        return dt_fail(err, DT_R_MALFORMED, "DECLARE: the body is no array of 1 to %d declarations",
+                       DT_MAX_VARIABLES);
+    /* A declaration takes more than 16 bytes: the array is bounded by what was received. */
+    if (n > c->req->frames[0].bytes / 16 + 1)
+        return dt_fail(err, DT_R_MALFORMED, "DECLARE: more declarations than the body can hold");
+    l->items = calloc(n, sizeof(*l->items));
+    if (!l->items)
+        return dt_fail(err, DT_R_QUOTA, "psd is short of memory");
+    l->n = n;
+    for (i = 0; i < n; i++) {
+        enum dt_status status = dt_declaration_decode(&r, &l->items[i], err);
+
+        if (status != DT_OK)
+            return status;
+    }
+    return DT_OK;
+}
+
+static enum dt_status
+check_list(const struct list *l, uint32_t n_tasks, struct dt_error *err)
+{
+    struct optimizer o;
+    uint32_t i, k;
+
+    for (i = 0; i < l->n; i++) {
+        const struct dt_declaration *d = &l->items[i];
+
+        if (dt_declaration_elements(d) == 0)
+            return dt_fail(err, DT_R_BAD_VALUE, "variable %s has no elements or too many", d->name);
+        if (d->task >= n_tasks)
+            return dt_fail(err, DT_R_BAD_VALUE, "variable %s: task %u of %u", d->name, d->task,
+                           n_tasks);
+        if (variable_optimizer(d, &o, err) != DT_OK)
+            return err->code;
+        for (k = 0; k < i; k++) {
+            if (!strcmp(l->items[k].name, d->name))
+                return dt_fail(err, DT_R_BAD_VALUE, "variable %s is declared twice", d->name);
+        }
+    }
+    return DT_OK;
+}
+
+static enum dt_status
+compare_list(const struct declared *d, const struct list *l, struct dt_error *err)
+{
+    uint32_t i;
+
+    if (d->n != l->n)
+        return dt_fail(err, DT_R_MISMATCH, "the job has %u variables, this worker declares %u",
+                       d->n, l->n);
+    for (i = 0; i < l->n; i++) {
+        if (dt_declaration_compare(&d->variables[i].decl, &l->items[i], err) != DT_OK)
+            return err->code;
+    }
+    return DT_OK;
+}
+
+static uint32_t
+rows_to_charge(const struct dt_job_params *params)
+{
+    return params->workers + 8;
+}
+
+static enum dt_status
+accept_list(struct call *c, struct control_job *job, const struct list *l, struct dt_error *err)
+{
+    const struct dt_job_params *params = &job->view->job->params;
+    uint64_t quota = c->shard->shared->config.memory_quota;
+    struct declared *d;
+
+    if (check_list(l, params->tasks, err) != DT_OK)
+        return err->code;
+    d = declared_create(l->items, l->n, job->task, c->shard->shared->config.n_shards,
+                        rows_to_charge(params));
+    if (!d)
+        return dt_fail(err, DT_R_QUOTA, "psd is short of memory");
+    if (d->bytes > quota) {
+        dt_fail(
+            err, DT_R_QUOTA,
+            "the variables need %llu bytes, memory_quota allows a job %llu: raise it or use more "
+            "ps tasks",
+            (unsigned long long)d->bytes, (unsigned long long)quota);
+        declared_destroy(d);
+        return DT_R_QUOTA;
+    }
+    job->shared->declared = d;
+    return DT_OK;
+}
+
+static void
+encode_homes(const struct declared *d, uint32_t task, struct dt_buffer *body)
+{
+    uint32_t i, n = 0;
+
+    for (i = 0; i < d->n; i++)
+        n += d->variables[i].decl.task == task;
+    dt_write_array(body, n);
+    for (i = 0; i < d->n; i++) {
+        const struct declared_variable *v = &d->variables[i];
+
+        if (v->decl.task != task)
+            continue;
+        dt_write_array(body, 3);
+        dt_write_u64(body, i);
+        dt_write_u64(body, i);
+        dt_write_bin(body, v->homes, v->n_slices);
+    }
+}
+
+static void
+declared_everywhere(struct shard *shard, struct pending *p, int64_t now, struct outbox *out)
+{
+    struct control_job *job = control_find(shard, p->job_id);
+    struct dt_buffer body = {0};
+
+    (void)now;
+    if (!job || p->status != DT_OK) {
+        reply_status(out, &p->to, job ? p->status : DT_R_NO_JOB, "the variables were not taken", 0);
+        return;
+    }
+    encode_homes(job->shared->declared, job->task, &body);
+    reply_body(out, &p->to, &body, view_step(job->view));
+}
+
+void
+handle_declare(struct call *c)
+{
+    struct control_job *job = call_job(c);
+    struct dt_error err = {DT_OK, ""};
+    struct list l = {NULL, 0};
+    struct pending *p;
+    struct mail *m;
+
+    if (!job)
+        return;
+    if (c->req->n_frames != 1)
+        dt_fail(&err, DT_R_MALFORMED, "DECLARE has one body frame");
+    else if (decode_list(c, &l, &err) != DT_OK)
+        ;
+    else if (job->shared->declared)
+        compare_list(job->shared->declared, &l, &err);
+    else if (c->session->rank == DT_NO_RANK || job->view->job->state != JOB_OPEN)
+        dt_fail(&err, DT_R_NOT_INITIALISED, "the job has no variables yet");
+    else
+        accept_list(c, job, &l, &err);
+    free(l.items);
+    if (err.code != DT_OK) {
+        reply_status(c->out, &c->to, err.code, err.text, view_step(job->view));
+        return;
+    }
+    m = mail_create(MAIL_DECLARE, job->id); /* also as a barrier for those who come later */
+    p = pending_create(declared_everywhere, &c->to, job->id);
+    if (!m || !p)
+        abort();
+    post_all(c->shard, m, p, c->now, c->out);
+}

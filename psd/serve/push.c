@@ -1,0 +1,214 @@
+/*
+ * push.c - PUSH and PUSHPULL. The unit is the message: everything is checked before anything is
+ * applied. Runs on the home shard of the slices.
+ */
+#include <string.h>
+
+#include "psd/optim/kernels.h"
+#include "psd/serve/call.h"
+#include "psd/serve/parked.h"
+
+struct checked { /* a push that may be applied */
+    struct dt_data data;
+    struct slice *slices[DT_MAX_ITEMS];
+    bool abstain;
+};
+
+static enum dt_status
+check_shape(const struct call *c, const struct checked *p, const char **text)
+{
+    uint32_t i;
+
+    if (p->abstain) {
+        *text = "a push without payload has weight 0 and count 0";
+        return p->data.weight == 0 && p->data.count == 0 ? DT_OK : DT_R_MALFORMED;
+    }
+    *text = "one frame of the slice's size for each item";
+    if (c->req->n_frames != p->data.n_items)
+        return DT_R_MALFORMED;
+    for (i = 0; i < p->data.n_items; i++) {
+        if (c->req->frames[i].bytes != p->slices[i]->n * sizeof(float))
+            return DT_R_MALFORMED;
+    }
+    return DT_OK;
+}
+
+static enum dt_status
+check_finite(const struct call *c, const struct checked *p, const char **text)
+{
+    uint32_t i;
+
+    for (i = 0; i < c->req->n_frames; i++) {
+        if (!kernel_is_finite(c->req->frames[i].p, p->slices[i]->n)) {
+            *text = "NaN or Inf in the gradient";
+            return DT_R_NOT_FINITE;
+        }
+    }
+    return DT_OK;
+}
+
+/* Finds the slices; the job's state and the message's shape. */
+static enum dt_status
+check(struct call *c, struct checked *p, const char **text)
+{
+    const struct job *job = c->session->view->job;
+    enum dt_status status = dt_data_decode(&c->head, &p->data);
+    uint32_t i;
+
+    *text = "malformed push";
+    if (status != DT_OK)
+        return status;
+    p->abstain = c->req->n_frames == 0;
+    for (i = 0; i < p->data.n_items; i++) {
+        p->slices[i] = job_find_slice(job, p->data.items[i].variable, p->data.items[i].slice);
+        if (!p->slices[i]) {
+            *text = "no such slice on this shard";
+            return DT_R_NO_VARIABLE;
+        }
+    }
+    if (!job->initialised) {
+        *text = "the variables have no initial values yet";
+        return DT_R_NOT_INITIALISED;
+    }
+    if (p->data.counter == 0) {
+        *text = "a push's counter starts at 1";
+        return DT_R_BAD_VALUE;
+    }
+    status = check_shape(c, p, text);
+    return status == DT_OK ? check_finite(c, p, text) : status;
+}
+
+/* A refused push is counted; too many in a row and the worker is told to stop. */
+static void
+refuse(struct call *c, enum dt_status status, const char *text)
+{
+    struct view *v = c->session->view;
+    uint32_t max_bad = v->job->params.max_bad;
+    struct attached *a = &v->ranks[c->session->rank];
+
+    if (status == DT_R_NOT_FINITE) {
+        job_count(v->job, JOB_NOT_FINITE, 1);
+        if (++a->bad_in_row >= max_bad && max_bad) {
+            reply_reject(c->out, &c->to, DT_R_TOO_MANY_BAD, "%u pushes in a row were refused: %s",
+                         a->bad_in_row, text);
+            return;
+        }
+    }
+    reply_status(c->out, &c->to, status, text, view_step(v));
+}
+
+static const enum job_counter fate_counters[] = {
+    [DT_FATE_ACCUMULATED] = JOB_ACCUMULATED, [DT_FATE_STALE] = JOB_STALE,
+    [DT_FATE_DUPLICATE] = JOB_DUPLICATE,     [DT_FATE_AHEAD] = JOB_AHEAD,
+    [DT_FATE_REFUSED] = JOB_REFUSED,
+};
+
+static void
+count_fates(struct job *job, const struct dt_data_result *results, uint32_t n)
+{
+    uint32_t i, taken = 0, dropped = 0;
+
+    for (i = 0; i < n; i++) {
+        if (results[i].fate == DT_FATE_NONE)
+            continue;
+        job_count(job, fate_counters[results[i].fate], 1);
+        if (results[i].fate == DT_FATE_ACCUMULATED)
+            taken++;
+        else
+            dropped++;
+    }
+    job_count(job, JOB_PUSHES, 1);
+    job_count(job, JOB_PARTIAL, taken && dropped);
+}
+
+static bool
+push_slice(struct call *c, const struct checked *p, uint32_t i, struct dt_data_result *result)
+{
+    struct view *v = c->session->view;
+    struct push push = {
+        .rank = c->session->rank,
+        .life = c->session->life,
+        .counter = p->data.counter,
+        .version = p->data.items[i].version,
+        .weight = p->data.weight,
+        .count = p->data.count,
+        .gradient = p->abstain ? NULL : c->req->frames[i].p,
+    };
+    bool failed;
+
+    result->fate = (uint8_t)slice_push(p->slices[i], v->job, &push, shard_running_ms(c->shard),
+                                       &result->push_version, &failed);
+    return !failed;
+}
+
+/* Apply to all slices, then close what is due: parked pulls of others are answered on the way. */
+static bool
+apply(struct call *c, const struct checked *p, struct dt_data_result *results)
+{
+    struct view *v = c->session->view;
+    uint32_t i;
+
+    for (i = 0; i < p->data.n_items; i++) {
+        bool moved = false;
+
+        if (!push_slice(c, p, i, &results[i]))
+            return false;
+        while (slice_close_round(p->slices[i], v->job))
+            moved = true;
+        if (moved)
+            parked_wake(c->shard, p->slices[i], v->job, c->out);
+    }
+    count_fates(v->job, results, p->data.n_items);
+    v->ranks[c->session->rank].bad_in_row = 0;
+    return true;
+}
+
+static bool
+take_push(struct call *c, struct checked *p, struct dt_data_result *results)
+{
+    enum dt_status status;
+    const char *text;
+
+    if (!call_require_worker(c) || !call_require_open(c))
+        return false;
+    status = check(c, p, &text);
+    if (status != DT_OK) {
+        refuse(c, status, text);
+        return false;
+    }
+    memset(results, 0, DT_MAX_ITEMS * sizeof(*results));
+    if (!apply(c, p, results)) {
+        reply_status(c->out, &c->to, DT_R_QUOTA, "psd is short of memory", 0);
+        return false;
+    }
+    return true;
+}
+
+void
+handle_push(struct call *c)
+{
+    struct dt_data_reply m;
+    struct checked p;
+    struct reply *r;
+
+    if (!take_push(c, &p, m.items))
+        return;
+    r = reply_create(&c->to);
+    if (!r)
+        return;
+    m.n_items = p.data.n_items;
+    dt_data_reply_encode(&r->header, DT_OP_PUSH, c->to.request, c->to.session,
+                         view_step(c->session->view), &m);
+    outbox_add_reply(c->out, r);
+}
+
+void
+handle_pushpull(struct call *c)
+{
+    struct dt_data_result results[DT_MAX_ITEMS];
+    struct checked p;
+
+    if (!take_push(c, &p, results))
+        return;
+    pull_or_park(c, &p.data, results);
+}

@@ -1,0 +1,78 @@
+/*
+ * shard.h - the private shape of a shard: sessions, job views, and on shard 0 the control state.
+ */
+#ifndef PSD_SERVE_SHARD_H
+#define PSD_SERVE_SHARD_H
+
+#include <stdatomic.h>
+
+#include <uthash.h>
+
+#include "proto/base/log.h"
+#include "psd/serve/mail.h"
+#include "psd/serve/reply.h"
+#include "psd/serve/serve.h"
+#include "psd/store/job.h"
+
+struct control;
+struct session;
+struct parked;
+
+struct serve_shared {
+    struct serve_config config;
+    uint64_t incarnation;
+    _Atomic int64_t running_ms; /* time in which psd turned; leases and round timeouts use it */
+};
+
+struct attached {  /* what every shard knows of a rank's present life */
+    uint64_t life; /* 0: none */
+    unsigned char uuid[DT_UUID_BYTES];
+    struct session *session; /* borrowed; NULL: no connection here */
+    uint32_t bad_in_row;     /* refused pushes */
+};
+
+struct view { /* a job on this shard */
+    uint64_t id;
+    struct job *job; /* owned */
+    uint32_t n_ranks;
+    struct attached *ranks; /* owned */
+    uint32_t grant_rank;    /* may send INIT; DT_NO_RANK: nobody */
+    uint64_t grant_life;
+    struct session *sessions; /* list, owned by the shard's table */
+    UT_hash_handle hh;        /* by id */
+};
+
+struct shard {
+    struct serve_shared *shared;
+    uint32_t index;
+    int wake_fd;
+    struct dt_pool *pool;     /* owned */
+    struct session *sessions; /* hash by peer class and route; owned */
+    uint32_t n_sessions;
+    uint64_t next_session;
+    struct view *views;      /* hash by id; owned */
+    struct control *control; /* owned; shard 0 only */
+    bool stopping;
+    int64_t last_tick_ms;
+};
+
+static inline int64_t
+shard_running_ms(const struct shard *s)
+{
+    return atomic_load_explicit(&s->shared->running_ms, memory_order_relaxed);
+}
+
+struct view *view_create(struct shard *shard,
+                         const struct mail *open);         /* NULL when memory is short */
+void view_destroy(struct shard *shard, struct view *view); /* ends its sessions */
+struct view *view_find(const struct shard *shard, uint64_t id);
+struct view *view_find_name(const struct shard *shard,
+                            const char *name); /* the newest of that name */
+struct attached *view_require_rank(struct view *view,
+                                   uint32_t rank); /* NULL when memory is short */
+uint64_t view_step(const struct view *view);
+
+/* Close what is due: every open round of the job that membership now allows, and wake who waits. */
+void view_settle(struct shard *shard, struct view *view, struct outbox *out);
+
+#endif

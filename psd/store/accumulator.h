@@ -1,0 +1,33 @@
+/*
+ * accumulator.h - the gradients of one slice's open round: a weighted sum and what goes with it.
+ *
+ * The sum's block is taken at the first gradient of a round and given back when the round closes, so
+ * an idle variable costs no accumulator. sum = sum(f_k * g_k) with f = weight (mean), count (count and
+ * sum); the divisor is sum(weight), sum(count) or 1 (ALGORITHMS section 2).
+ */
+#ifndef PSD_STORE_ACCUMULATOR_H
+#define PSD_STORE_ACCUMULATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/base/block.h"
+#include "proto/wire/params.h"
+
+struct accumulator {
+    struct dt_block *sum; /* owned; NULL until a gradient came */
+    uint64_t weight;      /* rows */
+    uint64_t count;       /* batches */
+    uint32_t n_pushed;    /* contributions, abstentions too */
+    int64_t opened_ms;    /* when the first contribution came (psd's own running time) */
+};
+
+void accumulator_reset(struct accumulator *a); /* gives the block back */
+/* Add a gradient of n elements (unaligned). weight = count = 0 or g = NULL adds nothing to the sum.
+ * False when memory is short: nothing changed. */
+bool accumulator_add(struct accumulator *a, struct dt_pool *pool, enum dt_reduce reduce,
+                     const void *g, uint32_t n, uint64_t weight, uint32_t count, int64_t now_ms);
+/* Turn the sum into the reduced gradient in place. False: the divisor is 0 or nothing came. */
+bool accumulator_reduce(struct accumulator *a, enum dt_reduce reduce, uint32_t n);
+
+#endif

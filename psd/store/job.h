@@ -1,0 +1,77 @@
+/*
+ * job.h - a job as one shard sees it, and the little that all shards share.
+ *
+ * struct job is a replica: membership, state and parameters are equal on all shards because shard 0
+ * posts every change to all; variables hold the slices at home here.
+ * struct job_shared has atomics only (and the immutable declarations): made and freed by shard 0,
+ * freed after every shard has acknowledged that it let the job go.
+ */
+#ifndef PSD_STORE_JOB_H
+#define PSD_STORE_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/wire/params.h"
+#include "psd/store/membership.h"
+#include "psd/store/variable.h"
+
+enum job_counter {
+    JOB_PUSHES,      /* push messages */
+    JOB_ACCUMULATED, /* slices, by fate */
+    JOB_STALE,
+    JOB_DUPLICATE,
+    JOB_AHEAD,
+    JOB_REFUSED,
+    JOB_PARTIAL,    /* messages taken in part */
+    JOB_NOT_FINITE, /* messages */
+    JOB_DROPPED,    /* gradients in rounds that no rank counted any more */
+    JOB_PULLS,      /* pull messages */
+    JOB_LOST,       /* ranks struck */
+    JOB_JOINED,
+    JOB_LEFT,
+    JOB_N_COUNTERS
+};
+extern const char *const job_counter_names[JOB_N_COUNTERS];
+
+struct job_shared {
+    _Atomic uint64_t step; /* largest version of any slice */
+    _Atomic uint64_t counters[JOB_N_COUNTERS];
+    _Atomic uint32_t n_initialised; /* slices that have initial values */
+    _Atomic int64_t
+        last_seen_ms[DT_MAX_RANKS]; /* when a rank's last message came, in psd's running time */
+    struct declared *declared;      /* owned; set once by shard 0 before it is posted */
+};
+
+struct job_shared *job_shared_create(void);
+void job_shared_destroy(struct job_shared *s);
+void job_shared_raise_step(struct job_shared *s, uint64_t step);
+
+enum job_state { JOB_OPEN, JOB_COMPLETE, JOB_FAILED };
+
+struct job {
+    uint64_t id;
+    char name[DT_MAX_NAME + 1];
+    struct dt_job_params params;
+    enum job_state state;
+    char reason[DT_MAX_TEXT + 1]; /* JOB_FAILED */
+    bool initialised;
+    struct membership membership;
+    struct job_shared *shared; /* borrowed from shard 0 */
+    struct dt_pool *pool;      /* borrowed from the shard */
+    uint32_t n_variables;
+    struct variable *variables; /* owned */
+    uint32_t n_slices;          /* at home here */
+};
+
+struct job *job_create(uint64_t id, const char *name, const struct dt_job_params *params,
+                       struct job_shared *shared, struct dt_pool *pool);
+void job_destroy(struct job *job); /* NULL-safe */
+/* Make the variables of shared->declared. False when memory is short (what was made stays with the job). */
+bool job_declare(struct job *job, uint32_t shard);
+/* The slice, if its home is here; NULL else. */
+struct slice *job_find_slice(const struct job *job, uint32_t variable, uint32_t slice);
+void job_count(struct job *job, enum job_counter counter, uint64_t n);
+
+#endif

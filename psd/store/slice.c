@@ -1,0 +1,261 @@
+/*
+ * slice.c - rounds of one slice: fate of a push, quorum, update. Runs on the home shard alone.
+ *
+ * The rules are DESIGN.md section 4 (sync) and 5 (membership).
+ */
+#include "psd/store/slice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "psd/store/job.h"
+#include "psd/store/variable.h"
+
+struct slice *
+slice_create(struct variable *variable, uint32_t index, uint32_t n, struct dt_pool *pool)
+{
+    struct slice *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->variable = variable;
+    s->index = index;
+    s->n = n;
+    s->values = dt_block_create(pool, n * sizeof(float));
+    if (!s->values) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void
+slice_destroy(struct slice *s)
+{
+    unsigned i;
+
+    if (!s)
+        return;
+    accumulator_reset(&s->round);
+    dt_block_unref(s->values);
+    for (i = 0; i < OPTIMIZER_MAX_SLOTS; i++)
+        dt_block_unref(s->slots[i]);
+    free(s->rows);
+    free(s);
+}
+
+/* A block that may be written: the live one when nobody else reads it, else a fresh one. */
+static struct dt_block *
+writable(struct slice *s, struct dt_pool *pool)
+{
+    if (dt_block_is_exclusive(s->values))
+        return s->values;
+    return dt_block_create(pool, s->n * sizeof(float));
+}
+
+static void
+replace_values(struct slice *s, struct dt_block *b)
+{
+    if (b == s->values)
+        return;
+    dt_block_unref(s->values);
+    s->values = b;
+}
+
+bool
+slice_set(struct slice *s, struct dt_pool *pool, const void *values)
+{
+    struct dt_block *b = writable(s, pool);
+
+    if (!b)
+        return false;
+    memcpy(b->data, values, s->n * sizeof(float));
+    replace_values(s, b);
+    s->has_values = true;
+    return true;
+}
+
+static struct push_row *
+require_row(struct slice *s, uint32_t rank)
+{
+    if (rank >= s->n_rows) {
+        uint32_t n = rank + 1;
+        struct push_row *rows = realloc(s->rows, n * sizeof(*rows));
+
+        if (!rows)
+            return NULL;
+        memset(rows + s->n_rows, 0, (n - s->n_rows) * sizeof(*rows));
+        s->rows = rows;
+        s->n_rows = n;
+    }
+    return &s->rows[rank];
+}
+
+static bool
+is_in_round(const struct slice *s, uint32_t rank)
+{
+    return rank < s->n_rows && s->rows[rank].in_step == s->version + 1;
+}
+
+static enum dt_fate
+store_fate(struct push_row *row, const struct push *p, enum dt_fate fate, uint64_t version)
+{
+    row->counter = p->counter;
+    row->fate = (uint8_t)fate;
+    row->version = version;
+    return fate;
+}
+
+static enum dt_fate
+take(struct slice *s, struct job *job, struct push_row *row, const struct push *p, int64_t now_ms,
+     bool *failed)
+{
+    if (!accumulator_add(&s->round, job->pool, (enum dt_reduce)job->params.reduce, p->gradient,
+                         s->n, p->weight, p->count, now_ms)) {
+        *failed = true;
+        return DT_FATE_NONE;
+    }
+    row->in_step = p->version + 1;
+    return store_fate(row, p, DT_FATE_ACCUMULATED, s->version);
+}
+
+enum dt_fate
+slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_ms,
+           uint64_t *version, bool *failed)
+{
+    struct push_row *row = require_row(s, p->rank);
+
+    *failed = !row;
+    *version = s->version;
+    if (!row)
+        return DT_FATE_NONE;
+    if (row->life != p->life) { /* a new life starts with an empty table */
+        row->life = p->life;
+        row->counter = 0;
+    }
+    if (p->counter == row->counter) {
+        *version = row->version;
+        return (enum dt_fate)row->fate;
+    }
+    if (p->counter < row->counter)
+        return DT_FATE_DUPLICATE;
+    if (p->version < s->version)
+        return store_fate(row, p, DT_FATE_STALE, s->version);
+    if (p->version > s->version)
+        return DT_FATE_AHEAD;
+    if (!membership_counts(&job->membership, p->rank, p->version) ||
+        membership_has_left(&job->membership, p->rank))
+        return DT_FATE_REFUSED;
+    if (row->in_step == p->version + 1)
+        return store_fate(row, p, DT_FATE_DUPLICATE, s->version);
+    return take(s, job, row, p, now_ms, failed);
+}
+
+struct tally {
+    uint32_t members;
+    uint32_t done; /* members whose push is in, or who have left */
+};
+
+static struct tally
+count_members(const struct slice *s, const struct job *job)
+{
+    struct tally t = {0, 0};
+    uint32_t r;
+
+    for (r = 0; r < job->membership.n; r++) {
+        if (!membership_counts(&job->membership, r, s->version))
+            continue;
+        t.members++;
+        if (is_in_round(s, r) || membership_has_left(&job->membership, r))
+            t.done++;
+    }
+    return t;
+}
+
+static bool
+is_due(const struct slice *s, const struct job *job, struct tally t)
+{
+    uint32_t quorum = t.members;
+
+    if (job->params.aggregate && job->params.aggregate < quorum)
+        quorum = job->params.aggregate;
+    if (t.done < quorum)
+        return false;
+    return s->round.weight > 0 || t.done == t.members;
+}
+
+/* Apply the reduced gradient. False when memory is short: the round stays as it is. */
+static bool
+update(struct slice *s, struct job *job)
+{
+    float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
+    struct dt_block *b = writable(s, job->pool);
+    unsigned i;
+
+    if (!b)
+        return false;
+    for (i = 0; i < optimizer_n_slots(&s->variable->optimizer); i++)
+        slots[i] = s->slots[i]->data;
+    accumulator_reduce(&s->round, (enum dt_reduce)job->params.reduce, s->n);
+    optimizer_apply(&s->variable->optimizer, b->data, s->values->data, slots, s->round.sum->data,
+                    s->n, s->version);
+    replace_values(s, b);
+    return true;
+}
+
+static bool
+has_divisor(const struct slice *s, const struct job *job)
+{
+    if (!s->round.sum)
+        return false;
+    return (job->params.reduce == DT_REDUCE_MEAN ? s->round.weight : s->round.count) > 0;
+}
+
+static void
+advance(struct slice *s, struct job *job, uint64_t version)
+{
+    accumulator_reset(&s->round);
+    s->version = version;
+    job_shared_raise_step(job->shared, s->version);
+}
+
+bool
+slice_close_round(struct slice *s, struct job *job)
+{
+    struct tally t;
+    uint64_t next;
+
+    if (!job->initialised)
+        return false;
+    t = count_members(s, job);
+    if (t.members == 0) {
+        next = membership_next_after(&job->membership, s->version);
+        if (next == MEMBERSHIP_OPEN)
+            return false;
+        job_count(job, JOB_DROPPED, s->round.sum ? s->round.n_pushed : 0);
+        advance(s, job, next);
+        return true;
+    }
+    if (!is_due(s, job, t))
+        return false;
+    if (has_divisor(s, job) && !update(s, job))
+        return false;
+    advance(s, job, s->version + 1);
+    return true;
+}
+
+uint32_t
+slice_missing(const struct slice *s, const struct job *job, uint32_t *ranks, uint32_t max)
+{
+    uint32_t r, n = 0;
+
+    for (r = 0; r < job->membership.n; r++) {
+        if (!membership_counts(&job->membership, r, s->version) || is_in_round(s, r) ||
+            membership_has_left(&job->membership, r))
+            continue;
+        if (n < max)
+            ranks[n] = r;
+        n++;
+    }
+    return n;
+}

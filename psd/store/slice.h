@@ -1,0 +1,75 @@
+/*
+ * slice.h - a contiguous run of a variable: its values, version, open round and push table.
+ *
+ * Invariants: `values` is never written while it is shared; version = number of rounds closed; a
+ * rank's gradient is in the open round exactly when rows[rank].in_step == version + 1.
+ * Thread rule: the home shard alone.
+ */
+#ifndef PSD_STORE_SLICE_H
+#define PSD_STORE_SLICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/wire/data.h"
+#include "psd/optim/optimizer.h"
+#include "psd/store/accumulator.h"
+#include "psd/store/membership.h"
+
+struct variable;
+struct job;
+
+struct push_row { /* the last push of one rank, tagged with the worker's life */
+    uint64_t life;
+    uint64_t counter;
+    uint64_t version; /* the slice's version told with the fate */
+    uint64_t
+        in_step; /* step + 1 of the newest round that holds a gradient of this rank; any life */
+    uint8_t fate;
+};
+
+struct slice {
+    struct variable *variable; /* borrowed */
+    uint32_t index;
+    uint32_t n; /* elements */
+    bool has_values;
+    uint64_t version;
+    struct dt_block *values;                     /* shared with replies */
+    struct dt_block *slots[OPTIMIZER_MAX_SLOTS]; /* owned */
+    struct accumulator round;
+    uint32_t n_rows;
+    struct push_row *rows; /* owned; by rank */
+    void *waiters;         /* for the layer above: the requests parked on this slice */
+};
+
+struct slice *slice_create(struct variable *variable, uint32_t index, uint32_t n,
+                           struct dt_pool *pool);
+void slice_destroy(struct slice *slice); /* NULL-safe; waiters must be gone */
+
+/* Initial values. False when memory is short. */
+bool slice_set(struct slice *slice, struct dt_pool *pool, const void *values);
+
+struct push { /* one worker's gradient for one slice */
+    uint32_t rank;
+    uint64_t life;
+    uint64_t counter;
+    uint64_t version; /* the gradient was computed at */
+    uint64_t weight;
+    uint32_t count;
+    const void *gradient; /* borrowed, unaligned; NULL: abstain */
+};
+
+/* Take a gradient into the open round. Returns its fate; *version is the slice's version now.
+ * *failed is set when memory is short (fate NONE, nothing changed). Does not close the round. */
+enum dt_fate slice_push(struct slice *slice, struct job *job, const struct push *push,
+                        int64_t now_ms, uint64_t *version, bool *failed);
+
+/* Close the open round if the rule of DESIGN section 4 says so: update the values, version + 1.
+ * Returns true when the version moved; call again until false. */
+bool slice_close_round(struct slice *slice, struct job *job);
+
+/* The members that the open round still waits for: at most `max` of them into ranks; returns how many in all. */
+uint32_t slice_missing(const struct slice *slice, const struct job *job, uint32_t *ranks,
+                       uint32_t max);
+
+#endif
