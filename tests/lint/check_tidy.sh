@@ -1,0 +1,24 @@
+#!/bin/bash
+# clang-tidy with the checks of .clang-tidy over every source of the build. A file whose text (with
+# its headers and the checks) was found good before is not looked at again.
+source=$1 build=$2
+tool=$(command -v clang-tidy-14 || command -v clang-tidy) || { echo "skipped: no clang-tidy"; exit 77; }
+[ -f "$build/compile_commands.json" ] || { echo "no $build/compile_commands.json"; exit 1; }
+cache=$build/tidy-good
+mkdir -p "$cache" || exit 1
+cd "$source" || exit 1
+headers=$(cat .clang-tidy $(find proto psd worker -name '*.h' | LC_ALL=C sort) | sha256sum)
+
+check_one()
+{
+    local file=$1 key log
+    key=$( (echo "$headers"; cat "$file") | sha256sum | cut -d' ' -f1)
+    [ -e "$cache/$key" ] && return 0
+    log=$("$tool" --quiet -p "$build" "$file" 2>/dev/null) && { touch "$cache/$key"; return 0; }
+    echo "$log"
+    return 1
+}
+export -f check_one
+export headers cache tool build
+find proto psd worker -name '*.c' ! -path 'worker/examples/*' -print0 |
+    xargs -0 -r -n 1 -P "$(nproc)" bash -c 'check_one "$0"'

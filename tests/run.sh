@@ -1,0 +1,75 @@
+#!/bin/bash
+# run.sh - set up what the tests need, build, test.
+#
+#   tests/run.sh [--fast | --slow] [--preset asan|release] [--no-build] [ctest options]
+#
+# All tests run from the build with sanitizers; those that train at length use the release binaries.
+#   --fast      without the tests labelled slow (under a minute once built)
+#   --slow      these alone
+#   --preset    run everything from this build instead (it alone is built)
+#   --no-build  neither packages nor build: what is there is tested
+# Anything else goes to ctest, e.g. -R system. The last line is ctest's closing line; the exit code is ctest's.
+set -u
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
+. "$root/deploy/packages.sh" || exit 1
+
+preset=asan
+presets=(release asan)
+filter=()
+prepare=true
+rest=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --fast) filter=(-LE slow) ;;
+    --slow) filter=(-L slow) ;;
+    --no-build) prepare=false ;;
+    --preset)
+        [ $# -gt 1 ] || { echo "error: --preset needs a name" >&2; exit 64; }
+        shift
+        preset=$1
+        presets=("$1")
+        ;;
+    -h | --help)
+        sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"
+        exit 0
+        ;;
+    *) rest+=("$1") ;;
+    esac
+    shift
+done
+
+build()
+{
+    local name=$1 log=$root/build/$1.log slow=()
+
+    [ "$name" = asan ] && [ ${#presets[@]} -gt 1 ] && slow=(-DPSD_SLOW_BIN_DIR="$root/build/release/bin")
+    echo "== build $name"
+    mkdir -p "$root/build"
+    if ! { cmake -S "$root" --preset "$name" "${slow[@]}" && cmake --build "$root/build/$name"; } \
+        >"$log" 2>&1; then
+        tail -n 60 "$log"
+        echo "error: the build $name failed (all output: $log)" >&2
+        exit 1
+    fi
+}
+
+cd "$root" || exit 1
+if $prepare; then
+    packages_install "${packages_build[@]}" "${packages_test[@]}" || exit 1
+    packages_install "${packages_data[@]}" ||
+        echo "The tests on ${packages_data[*]} will be skipped."
+    for name in "${presets[@]}"; do
+        build "$name"
+    done
+fi
+
+echo "== test"
+export CTEST_OUTPUT_ON_FAILURE=1
+log=$root/build/$preset/ctest.log
+ctest --test-dir "$root/build/$preset" -j "$(nproc)" --no-label-summary "${filter[@]}" "${rest[@]}" |
+    tee "$log"
+code=${PIPESTATUS[0]}
+sed -n '/^Test *#.*Skipped\|^.*Skipped *[0-9.]* sec/p' "$log" | sed 's/^/skipped: /' | head -20
+closing=$(grep -E '^[0-9]+% tests passed' "$log" | tail -n 1)
+echo "${closing:-no tests were found}"
+exit "$code"
