@@ -41,7 +41,12 @@ uint32_t model_n_variables(const struct model *m);
 const struct model_variable *model_variable(const struct model *m, uint32_t index);
 void model_init(const struct model *m, uint32_t index, float *values);
 
-/* Mean loss and mean gradient over `n` rows of `data` (by row number). gradients may be NULL: loss only. */
+/* DT_E_DATA when `data` has other features or more classes than the model. Ask before the first gradient. */
+enum dt_status model_check_data(const struct model *m, const struct dataset *data,
+                                struct dt_error *err);
+
+/* Mean loss and mean gradient over `n` >= 1 rows of `data` (by row number). gradients may be NULL: loss
+ * only. toy looks at neither data nor rows (may be NULL). A NaN in the values gives a NaN loss. */
 double model_gradient(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n,
                       const float *const *values, float *const *gradients);
 
@@ -49,7 +54,14 @@ struct model_score {
     double loss;     /* mean over the rows */
     double accuracy; /* share of rows whose largest logit is the label; NAN for toy */
 };
+/* Over all rows of `data`, in chunks; NAN for both when there are none. toy: data may be NULL. */
 void model_evaluate(struct model *m, const struct dataset *data, const float *const *values,
                     struct model_score *out);
+
+/* Threads of the BLAS library in this process (set before the first gradient), and the processor kernel that
+ * it uses ("SkylakeX"; static text): sums differ in their last bits between kernels and thread counts. */
+void model_set_threads(int n);
+int model_threads(void);
+const char *model_cpu_kernel(void);
 
 #endif

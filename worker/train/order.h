@@ -1,12 +1,13 @@
 /*
  * order.h - addressable data: the rows of (seed, epoch, step, rank) are a pure function.
  *
- * One permutation of all rows an epoch (a Philox-keyed Feistel network over [0, n) with cycle walking:
- * no table, any position in O(1)). Global batch s of an epoch = positions [s*M*B, (s+1)*M*B) of the
- * permutation, cut at n; rank r takes the r-th part: positions [s*M*B + r*B, + B) cut at the end of
- * the global batch... for a short last batch of `left` rows the parts are as equal as can be, the
- * first left % M ranks get one more. A rank >= M reads B rows a step from a permutation of its own (key seed, rank).
- * Steps an epoch = ceil(n / (M*B)). Nothing is kept but the step.
+ * One permutation of all n rows an epoch (a Philox-keyed Feistel network over [0, n) with cycle
+ * walking: no table, any position in O(1)). Steps an epoch = ceil(n / (M*B)). Global batch s of an epoch
+ * holds m = min(M*B, n - s*M*B) rows: positions [s*M*B, s*M*B + m) of the permutation. They are split
+ * over the ranks 0..M-1 in order of rank: B each when the batch is full; of a short last batch parts as
+ * equal as can be, the first m % M ranks get one more. So every row is read once an epoch.
+ * A rank >= M reads B rows a step from permutations of its own (key seed, rank), one after the other:
+ * it adds samples and takes none. Nothing is kept but the step. Pure functions, any thread.
  */
 #ifndef TRAIN_ORDER_H
 #define TRAIN_ORDER_H
@@ -23,9 +24,9 @@ struct order {
 uint64_t order_steps_per_epoch(const struct order *o);
 /* The rows of global step `step` for `rank` into rows[0..B); returns how many (0: abstain). */
 uint32_t order_rows(const struct order *o, uint64_t step, uint32_t rank, uint64_t *rows);
-/* How many rows the step holds for `rank` (without listing them). */
+/* How many rows the step holds for `rank` (without listing them). Never more than B. */
 uint32_t order_count(const struct order *o, uint64_t step, uint32_t rank);
-/* Position `i` of the permutation of epoch `epoch`. */
+/* Position `i` of the permutation of epoch `epoch` (that of the ranks < M). */
 uint64_t order_permute(const struct order *o, uint64_t epoch, uint64_t i);
 
 #endif

@@ -1,0 +1,185 @@
+/*
+ * model.c - the table of models and what all of them share.
+ *
+ * Invariant: values and gradients are never kept between calls; a model holds scratch memory only.
+ * Threads: a model belongs to one thread at a time; different models may run side by side.
+ */
+#include "worker/train/model_rule.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct model_rule *const rules[] = {&model_rule_toy, &model_rule_softmax};
+#define N_RULES (sizeof(rules) / sizeof(rules[0]))
+
+static const struct model_rule *
+rule_find(const char *spec)
+{
+    for (size_t i = 0; i < N_RULES; i++) {
+        if (strcmp(rules[i]->name, spec) == 0)
+            return rules[i];
+    }
+    return NULL;
+}
+
+void
+model_add_variable(struct model *m, const char *name, uint32_t n_dims, const uint64_t *shape,
+                   const char *init)
+{
+    struct model_variable *v = &m->variables[m->n_variables++];
+
+    snprintf(v->name, sizeof(v->name), "%s", name);
+    v->n_dims = n_dims;
+    v->elements = 1;
+    for (uint32_t i = 0; i < n_dims; i++) {
+        v->shape[i] = shape[i];
+        v->elements *= shape[i];
+    }
+    v->init = init;
+}
+
+enum dt_status
+model_create(const char *spec, uint32_t n_features, uint32_t n_classes, uint32_t max_batch,
+             uint64_t seed, struct model **out, struct dt_error *err)
+{
+    const struct model_rule *rule = rule_find(spec);
+
+    *out = NULL;
+    if (!rule)
+        return dt_fail(err, DT_E_USAGE, "model '%s' is unknown: use toy or softmax", spec);
+    if (rule->needs_data && (n_features == 0 || n_classes == 0))
+        return dt_fail(err, DT_E_USAGE, "model %s needs data: name them with --data", spec);
+
+    struct model *m = calloc(1, sizeof(*m));
+    if (!m)
+        return dt_fail(err, DT_E_NO_MEMORY, "model %s: memory is short", spec);
+    m->rule = rule;
+    snprintf(m->spec, sizeof(m->spec), "%s", spec);
+    m->n_features = n_features;
+    m->n_classes = n_classes;
+    m->max_batch = max_batch ? max_batch : 1;
+    m->seed = seed;
+
+    enum dt_status s = rule->prepare(m, err);
+    if (s != DT_OK) {
+        model_destroy(m);
+        return s;
+    }
+    *out = m;
+    return DT_OK;
+}
+
+void
+model_destroy(struct model *m)
+{
+    if (!m)
+        return;
+    free(m->x);
+    free(m->z);
+    free(m);
+}
+
+const char *
+model_spec(const struct model *m)
+{
+    return m->spec;
+}
+
+bool
+model_needs_data(const struct model *m)
+{
+    return m->rule->needs_data;
+}
+
+uint32_t
+model_n_variables(const struct model *m)
+{
+    return m->n_variables;
+}
+
+const struct model_variable *
+model_variable(const struct model *m, uint32_t index)
+{
+    return index < m->n_variables ? &m->variables[index] : NULL;
+}
+
+void
+model_init(const struct model *m, uint32_t index, float *values)
+{
+    const struct model_variable *v = model_variable(m, index);
+
+    if (v) /* every variable of today's models starts at zeros */
+        memset(values, 0, v->elements * sizeof(*values));
+}
+
+enum dt_status
+model_check_data(const struct model *m, const struct dataset *data, struct dt_error *err)
+{
+    if (!m->rule->needs_data)
+        return DT_OK;
+    if (data->n_features != m->n_features)
+        return dt_fail(
+            err, DT_E_DATA,
+            "the data have %u features a row, model %s has %u: use the data set that the "
+            "model was trained on",
+            data->n_features, m->spec, m->n_features);
+    if (data->n_classes > m->n_classes)
+        return dt_fail(err, DT_E_DATA,
+                       "the data have labels up to %u, model %s has %u classes: use the data set "
+                       "that the model was trained on",
+                       data->n_classes - 1, m->spec, m->n_classes);
+    return DT_OK;
+}
+
+double
+model_gradient(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n,
+               const float *const *values, float *const *gradients)
+{
+    return m->rule->gradient(m, data, rows, n, values, gradients);
+}
+
+void
+model_evaluate(struct model *m, const struct dataset *data, const float *const *values,
+               struct model_score *out)
+{
+    double loss = 0;
+    uint64_t right = 0;
+
+    if (!m->rule->needs_data) {
+        out->loss = m->rule->gradient(m, NULL, NULL, 0, values, NULL);
+        out->accuracy = NAN;
+        return;
+    }
+    if (data->n_rows == 0) {
+        *out = (struct model_score){NAN, NAN};
+        return;
+    }
+    for (uint64_t first = 0; first < data->n_rows; first += m->chunk) {
+        uint64_t left = data->n_rows - first;
+        uint32_t n = left < m->chunk ? (uint32_t)left : m->chunk;
+        loss += m->rule->score(m, data, first, n, values, &right);
+    }
+    out->loss = loss / (double)data->n_rows;
+    out->accuracy = (double)right / (double)data->n_rows;
+}
+
+void
+model_set_threads(int n)
+{
+    openblas_set_num_threads(n > 0 ? n : 1);
+}
+
+int
+model_threads(void)
+{
+    return openblas_get_num_threads();
+}
+
+const char *
+model_cpu_kernel(void)
+{
+    return openblas_get_corename();
+}
