@@ -1,0 +1,75 @@
+"""dtworker run: a private cluster that leaves nothing behind, whatever happens to it."""
+import os
+import signal
+import time
+
+import harness
+from harness import expect
+
+LONG_RUN = ("--workers", 2, "--algorithm", "ssgd", "--model", "toy", "--steps", 1000000, "--step-delay", 10)
+
+
+def start_long_run(bench, ps_tasks=1):
+    run = bench.dtworker("run", "--ps-tasks", ps_tasks, *LONG_RUN, group=True)
+    harness.wait_until(lambda: len(bench.marked()) >= 3 + ps_tasks or not run.is_alive(), "psd and two workers run")
+    expect(run.is_alive(), "run goes on")
+    time.sleep(1)
+    return run
+
+
+def test_whole(bench):
+    run = bench.dtworker("run", "--ps-tasks", 1, "--workers", 2, "--algorithm", "ssgd", "--model", "softmax", "--data",
+                         harness.digits(), "--epochs", 5, "--batch", 50, "--lr", "0.5", "--json")
+    run.expect_exit(0)
+    result = run.json()
+    for key in ("algorithm", "model", "workers", "ps_tasks", "steps", "samples", "seconds", "samples_per_second",
+                "train_loss", "test_accuracy", "stale_dropped", "partial", "unseen_rows"):
+        expect(key in result, f"--json has {key}")
+    expect(result["steps"] == 75 and result["workers"] == 2 and result["ps_tasks"] == 1, f"result {result}")
+    expect(result["samples"] == 5 * 1500, f"each of 1500 rows once an epoch, not {result['samples']}")
+    expect(result["test_accuracy"] > 0.8, f"test accuracy {result['test_accuracy']}")
+    bench.expect_nothing_left()
+
+
+def test_two_ps_tasks(bench):
+    run = bench.dtworker("run", "--ps-tasks", 2, "--workers", 2, "--algorithm", "ssgd", "--model", "softmax", "--data",
+                         harness.digits(), "--epochs", 2, "--batch", 50, "--lr", "0.5", "--json")
+    run.expect_exit(0)
+    expect(run.json()["steps"] == 30, "two epochs of 15 steps")
+
+
+def test_control_c(bench):
+    run = start_long_run(bench)
+    os.killpg(run.pid, signal.SIGINT)  # a terminal sends it to the whole group
+    run.expect_exit(-signal.SIGINT, 30)
+
+
+def test_terminate_parent_alone(bench):
+    run = start_long_run(bench)
+    run.signal(signal.SIGTERM)
+    run.expect_exit(-signal.SIGTERM, 30)
+
+
+def test_dead_child(bench):
+    run = start_long_run(bench)
+    with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="ascii") as f:
+        children = f.read().split()
+    for pid in children:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+            if f.read().strip() == "psd":
+                os.kill(int(pid), signal.SIGKILL)
+    code = run.wait(harness.LONG)
+    expect(code not in (0, None), "a run whose psd died is a failure")
+
+
+def test_killed_parent(bench):
+    run = start_long_run(bench)
+    os.kill(run.pid, signal.SIGKILL)
+    run.expect_exit(-signal.SIGKILL)
+    harness.wait_until(lambda: not bench.marked(), "the children end, too", 10)
+
+
+test_killed_parent.allow_files = ("",)  # its private directory may remain
+
+harness.main(test_whole, test_two_ps_tasks, test_control_c, test_terminate_parent_alone, test_dead_child,
+             test_killed_parent)
