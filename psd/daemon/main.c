@@ -1,0 +1,63 @@
+/*
+ * main.c - psd. Block the signals, read the configuration, run.
+ */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "psd/daemon/config.h"
+#include "psd/daemon/daemon.h"
+#include "psd/daemon/signals.h"
+
+/* Frames of 1 MiB come and go: keep glibc from mapping and unmapping each of them. */
+static void
+tune_allocation(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 16 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
+    mallopt(M_TOP_PAD, 16 << 20);
+}
+
+/* A connection takes a descriptor. */
+static void
+raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    struct dt_error err = {0};
+    struct config config;
+    enum dt_status s;
+    int code = 0;
+
+    signals_block();
+    tune_allocation();
+    raise_descriptors();
+    dt_log_open("psd", DT_LOG_INFO);
+    s = config_load(&config, argc, argv, &err);
+    dt_log_set_level(config_log_level(&config));
+    if (s != DT_OK) {
+        fprintf(stderr, "psd: %s\n", err.text);
+        code = dt_status_exit_code(s);
+    } else if (config.help) {
+        config_help(stdout);
+    } else if (config.version) {
+        printf("psd %s\n", PSD_VERSION);
+    } else if (config.dump) {
+        printf("[psd]\n");
+        dt_options_dump(config_table, &config, stdout);
+    } else if (!config.check) {
+        code = daemon_run(&config, argc, argv);
+    }
+    config_deinit(&config);
+    return code;
+}

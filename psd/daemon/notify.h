@@ -1,0 +1,28 @@
+/*
+ * notify.h - messages to the service manager (sd_notify(3)): NOTIFY_SOCKET, WATCHDOG_USEC.
+ *
+ * Without NOTIFY_SOCKET every call does nothing. Main thread.
+ */
+#ifndef PSD_DAEMON_NOTIFY_H
+#define PSD_DAEMON_NOTIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct notify {
+    bool enabled;
+    int64_t watchdog_ms; /* 0: no watchdog for this process; else ping at half of it */
+    char status[160];    /* told last */
+};
+
+void notify_open(struct notify *n);
+void notify_ready(struct notify *n);
+void notify_reloading(struct notify *n); /* notify_ready follows when it is done */
+void notify_stopping(struct notify *n);
+void notify_watchdog(struct notify *n);
+void notify_status(struct notify *n, const char *status); /* sent only when it has changed */
+
+/* What notify uses without libsystemd: one datagram to `path` ("@name": abstract). */
+bool notify_datagram(const char *path, const char *text);
+
+#endif

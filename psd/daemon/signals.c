@@ -1,0 +1,95 @@
+/*
+ * signals.c - psd's signals. Main thread; the alarm's handler is the one asynchronous piece and uses
+ * write(2) and _exit(2) only.
+ */
+#include "psd/daemon/signals.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define EXIT_INTERNAL 70
+
+static char stuck_line[128];
+static size_t stuck_bytes;
+
+static void
+fill(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+}
+
+void
+signals_block(void)
+{
+    sigset_t set;
+
+    fill(&set);
+    sigaddset(&set, SIGALRM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int
+signals_open(void)
+{
+    sigset_t set;
+
+    fill(&set);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int
+signals_read(int fd)
+{
+    struct signalfd_siginfo info;
+
+    return read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+static void
+stop_is_stuck(int number)
+{
+    (void)number;
+    (void)!write(STDERR_FILENO, stuck_line, stuck_bytes);
+    _exit(EXIT_INTERNAL);
+}
+
+static void
+arm_deadline(int64_t timeout_ms)
+{
+    struct itimerval timer = {0};
+    struct sigaction action = {0};
+
+    snprintf(stuck_line, sizeof(stuck_line),
+             "%spsd: err: the stop did not end within stop_timeout (%lld ms): gave up\n",
+             getenv("JOURNAL_STREAM") ? "<3>" : "", (long long)timeout_ms);
+    stuck_bytes = strlen(stuck_line);
+    action.sa_handler = stop_is_stuck;
+    sigaction(SIGALRM, &action, NULL);
+    timer.it_value.tv_sec = (time_t)(timeout_ms / 1000);
+    timer.it_value.tv_usec = (suseconds_t)(timeout_ms % 1000 * 1000);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void
+signals_begin_stop(int64_t timeout_ms)
+{
+    sigset_t set;
+
+    arm_deadline(timeout_ms);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}

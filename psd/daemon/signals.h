@@ -1,0 +1,18 @@
+/*
+ * signals.h - psd's signals: blocked before anything else, read from a signalfd by the main thread.
+ */
+#ifndef PSD_DAEMON_SIGNALS_H
+#define PSD_DAEMON_SIGNALS_H
+
+#include <stdint.h>
+
+/* Block SIGTERM, SIGINT, SIGHUP and SIGALRM and ignore SIGPIPE. Threads made later inherit it. */
+void signals_block(void);
+int signals_open(void);   /* a non-blocking signalfd for TERM, INT and HUP, or -1 */
+int signals_read(int fd); /* the next signal's number, 0 if there is none */
+
+/* From now on a second SIGTERM or SIGINT ends the process at once (default action), and after
+ * `timeout_ms` the process ends with exit code 70 and a line in the log. Main thread. */
+void signals_begin_stop(int64_t timeout_ms);
+
+#endif

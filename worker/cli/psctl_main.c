@@ -1,0 +1,278 @@
+/*
+ * psctl_main.c - psctl: status, kick, shutdown over a psd's admin socket. One thread.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/option.h"
+#include "proto/base/parse.h"
+#include "worker/cli/psctl_ask.h"
+#include "worker/cli/psctl_status.h"
+
+#define EXIT_USAGE 64
+
+struct settings {
+    struct dt_options_head head;
+    char *admin; /* owned */
+    char *job;   /* owned */
+    bool json;
+    bool help;
+    bool version;
+};
+
+static const struct dt_option table[] = {
+    {.name = "admin",
+     .type = DT_OPT_STRING,
+     .scope = DT_OPT_CLI,
+     .offset = offsetof(struct settings, admin),
+     .arg = "EP",
+     .help = "psd's admin socket (default: the only one in /run/psd or $XDG_RUNTIME_DIR/psd)"},
+    {.name = "job",
+     .type = DT_OPT_STRING,
+     .scope = DT_OPT_CLI,
+     .offset = offsetof(struct settings, job),
+     .arg = "JOB",
+     .help = "kick: the job (default: the only one)"},
+    {.name = "json",
+     .type = DT_OPT_FLAG,
+     .scope = DT_OPT_CLI,
+     .offset = offsetof(struct settings, json),
+     .help = "one JSON object on stdout"},
+    {.name = "help",
+     .letter = 'h',
+     .type = DT_OPT_FLAG,
+     .scope = DT_OPT_CLI,
+     .offset = offsetof(struct settings, help),
+     .help = "print this and exit"},
+    {.name = "version",
+     .letter = 'V',
+     .type = DT_OPT_FLAG,
+     .scope = DT_OPT_CLI,
+     .offset = offsetof(struct settings, version),
+     .help = "print the version and exit"},
+    {.name = NULL},
+};
+
+typedef enum dt_status command_fn(struct psctl *c, const struct settings *s, char **args,
+                                  struct dt_error *err);
+
+static enum dt_status
+fetch_status(struct psctl *c, json_t **status, struct dt_error *err)
+{
+    struct dt_buffer body = {0};
+    enum dt_status s = psctl_ask_status(c, &body, err);
+
+    if (s == DT_OK && !(*status = status_decode(&body)))
+        s = dt_fail(err, DT_E_PROTOCOL, "%s: the answer cannot be read", c->endpoint);
+    dt_buffer_deinit(&body);
+    return s;
+}
+
+static void
+print_json(const json_t *value)
+{
+    json_dumpf(value, stdout, JSON_INDENT(2));
+    putchar('\n');
+}
+
+static enum dt_status
+command_status(struct psctl *c, const struct settings *s, char **args, struct dt_error *err)
+{
+    json_t *status = NULL;
+    enum dt_status code = fetch_status(c, &status, err);
+
+    (void)args;
+    if (code != DT_OK)
+        return code;
+    if (s->json)
+        print_json(status);
+    else
+        status_print(status, stdout);
+    json_decref(status);
+    return DT_OK;
+}
+
+/* The name of the only job, or an error that names them all. */
+static enum dt_status
+choose_job(const json_t *status, char name[DT_MAX_NAME + 1], struct dt_error *err)
+{
+    const json_t *jobs = json_object_get(status, "jobs");
+    struct dt_buffer names = {0};
+    enum dt_status s;
+    size_t i;
+    json_t *v;
+
+    if (json_array_size(jobs) == 0)
+        return dt_fail(err, DT_E_USAGE, "kick: psd has no job");
+    json_array_foreach(jobs, i, v)
+    {
+        const char *text = json_string_value(json_object_get(v, "name"));
+
+        snprintf(name, DT_MAX_NAME + 1, "%s", text ? text : "");
+        dt_buffer_printf(&names, "%s%s", i ? ", " : "", name);
+    }
+    s = json_array_size(jobs) == 1
+            ? DT_OK
+            : dt_fail(err, DT_E_USAGE, "kick: psd has several jobs, choose one with --job: %s",
+                      dt_buffer_str(&names));
+    dt_buffer_deinit(&names);
+    return s;
+}
+
+static enum dt_status
+find_only_job(struct psctl *c, char name[DT_MAX_NAME + 1], struct dt_error *err)
+{
+    json_t *status = NULL;
+    enum dt_status s = fetch_status(c, &status, err);
+
+    if (s == DT_OK)
+        s = choose_job(status, name, err);
+    json_decref(status);
+    return s;
+}
+
+/* Prints what was done: a sentence, or {"ok": true, ...}. */
+static void
+print_done(const struct settings *s, json_t *object, const char *sentence)
+{
+    if (s->json)
+        print_json(object);
+    else
+        puts(sentence);
+    json_decref(object);
+}
+
+static enum dt_status
+command_kick(struct psctl *c, const struct settings *s, char **args, struct dt_error *err)
+{
+    char name[DT_MAX_NAME + 1], sentence[DT_MAX_NAME + 64];
+    enum dt_status code = DT_OK;
+    uint64_t rank;
+
+    if (!dt_parse_u64(args[0], &rank) || rank >= DT_MAX_RANKS)
+        return dt_fail(err, DT_E_USAGE, "kick: %s is no rank (0 to %d)", args[0], DT_MAX_RANKS - 1);
+    if (s->job && strlen(s->job) > DT_MAX_NAME)
+        return dt_fail(err, DT_E_USAGE, "kick: the job's name is too long");
+    if (s->job)
+        snprintf(name, sizeof(name), "%s", s->job);
+    else
+        code = find_only_job(c, name, err);
+    if (code == DT_OK)
+        code = psctl_ask_kick(c, name, (uint32_t)rank, err);
+    if (code != DT_OK)
+        return code;
+    snprintf(sentence, sizeof(sentence), "rank %llu of job %s is out", (unsigned long long)rank,
+             name);
+    print_done(s, json_pack("{s:b, s:s, s:I}", "ok", 1, "job", name, "rank", (json_int_t)rank),
+               sentence);
+    return DT_OK;
+}
+
+static enum dt_status
+command_shutdown(struct psctl *c, const struct settings *s, char **args, struct dt_error *err)
+{
+    enum dt_status code = psctl_ask_shutdown(c, err);
+
+    (void)args;
+    if (code == DT_OK)
+        print_done(s, json_pack("{s:b}", "ok", 1), "psd is stopping");
+    return code;
+}
+
+static const struct command {
+    const char *name;
+    unsigned n_args;
+    command_fn *run;
+    const char *usage;
+} commands[] = {
+    {"status", 0, command_status, "status            jobs, members, step, and who waits for whom"},
+    {"kick", 1, command_kick, "kick RANK         take a worker out of its job"},
+    {"shutdown", 0, command_shutdown, "shutdown          stop psd cleanly"},
+};
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void
+print_help(FILE *out)
+{
+    size_t i;
+
+    fprintf(out, "usage: psctl [--admin EP] [--json] COMMAND\n\n");
+    for (i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %s\n", commands[i].usage);
+    fprintf(out, "\n");
+    dt_options_help(table, out);
+    fprintf(out,
+            "\nExit status: 0, 64 usage, 69 no psd or no answer within 3 s, 76 protocol, 77 not "
+            "authorised.\n");
+}
+
+static enum dt_status
+find_command(char **args, const struct command **found, struct dt_error *err)
+{
+    unsigned n = 0;
+    size_t i;
+
+    if (!args || !args[0])
+        return dt_fail(err, DT_E_USAGE, "no command: status, kick RANK or shutdown (see --help)");
+    while (args[1 + n])
+        n++;
+    for (i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(args[0], commands[i].name) != 0)
+            continue;
+        *found = &commands[i];
+        if (n == commands[i].n_args)
+            return DT_OK;
+        return dt_fail(err, DT_E_USAGE, "%s takes %s (see --help)", args[0],
+                       commands[i].n_args ? "one argument, the rank" : "no argument");
+    }
+    return dt_fail(err, DT_E_USAGE, "unknown command %s: status, kick or shutdown", args[0]);
+}
+
+static enum dt_status
+run(const struct settings *s, char **args, struct dt_error *err)
+{
+    const struct command *command = NULL;
+    struct psctl client = {0};
+    enum dt_status code = find_command(args, &command, err);
+
+    if (code != DT_OK)
+        return code;
+    code = psctl_open(&client, s->admin, err);
+    if (code == DT_OK)
+        code = command->run(&client, s, args + 1, err);
+    psctl_close(&client);
+    return code;
+}
+
+/* psd's word for "you named something that is not there" is the user's mistake here. */
+static int
+exit_code(enum dt_status code)
+{
+    return code == DT_R_NO_JOB || code == DT_R_BAD_VALUE ? EXIT_USAGE : dt_status_exit_code(code);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct settings s = {0};
+    struct dt_error err = {0};
+    char **args = NULL;
+    enum dt_status code;
+
+    code = dt_options_init(table, &s, &err);
+    if (code == DT_OK)
+        code = dt_options_parse(table, &s, argc, argv, &args, &err);
+    if (code == DT_OK && s.help)
+        print_help(stdout);
+    else if (code == DT_OK && s.version)
+        printf("psctl %s\n", PSD_VERSION);
+    else if (code == DT_OK)
+        code = run(&s, args, &err);
+    if (code != DT_OK)
+        fprintf(stderr, "psctl: %s\n", err.text);
+    free(args);
+    dt_options_deinit(table, &s);
+    return code == DT_OK ? 0 : exit_code(code);
+}
