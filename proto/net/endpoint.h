@@ -1,0 +1,27 @@
+/*
+ * endpoint.h - private to proto/net: an endpoint in its parts.
+ */
+#ifndef DT_NET_ENDPOINT_H
+#define DT_NET_ENDPOINT_H
+
+#include <stdbool.h>
+
+#include "proto/base/error.h"
+#include "proto/wire/limits.h"
+
+struct addrinfo;
+
+struct dt_endpoint {
+    bool is_ipc;
+    char path[DT_MAX_ENDPOINT + 1]; /* ipc */
+    char host[DT_MAX_ENDPOINT + 1]; /* tcp; without brackets */
+    char port[8];                   /* digits or "*" */
+};
+
+enum dt_status dt_endpoint_split(const char *endpoint, struct dt_endpoint *out,
+                                 struct dt_error *err);
+/* getaddrinfo of a tcp host; the caller frees the list. DT_E_RESOLVE. */
+enum dt_status dt_endpoint_lookup(const struct dt_endpoint *e, struct addrinfo **list,
+                                  struct dt_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * socket.c - the options that ROUTER and DEALER share. Used by the thread that makes the socket.
+ */
+#include "proto/net/socket.h"
+
+#include <zmq.h>
+
+#define FRAME_SLACK 4096
+#define HEARTBEAT_MS 5000
+#define HEARTBEAT_TIMEOUT_MS 15000
+#define HEARTBEAT_TTL_MS 20000
+#define HANDSHAKE_MS 5000
+
+int
+dt_socket_set(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof(value));
+}
+
+int
+dt_socket_set_common(void *socket, int hwm)
+{
+    static const struct {
+        int option, value;
+    } table[] = {
+        {ZMQ_LINGER, 0},
+        {ZMQ_IPV6, 1},
+        {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS},
+        {ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
+        {ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS},
+        {ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS},
+        {ZMQ_TCP_KEEPALIVE, 1},
+    };
+    int64_t max = DT_MAX_FRAME_BYTES + FRAME_SLACK;
+    unsigned i;
+
+    for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (dt_socket_set(socket, table[i].option, table[i].value) != 0)
+            return -1;
+    }
+    if (dt_socket_set(socket, ZMQ_SNDHWM, hwm) != 0 || dt_socket_set(socket, ZMQ_RCVHWM, hwm) != 0)
+        return -1;
+    /* unset, a frame's length of 15 bytes makes libzmq reserve gigabytes */
+    return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max, sizeof(max));
+}
