@@ -58,7 +58,7 @@ membership_leave(struct membership *m, uint32_t rank, uint64_t last)
 {
     struct member *r;
 
-    if (rank >= m->n || !m->ranks[rank].counted)
+    if (rank >= m->n || !m->ranks[rank].counted || m->ranks[rank].left)
         return;
     r = &m->ranks[rank];
     r->left = true;

@@ -34,7 +34,8 @@ void membership_deinit(struct membership *m);
 
 /* Count `rank` from step `first` on; it is thereby struck from every earlier step. */
 bool membership_join(struct membership *m, uint32_t rank, uint64_t first);
-/* The rank's last step; UINT64_MAX: it took no step at all. No effect on a rank that is not counted. */
+/* The rank's last step; UINT64_MAX: it took no step at all. No effect on a rank
+ * that is not counted or has left already: a later life that never joined must not stretch it. */
 void membership_leave(struct membership *m, uint32_t rank, uint64_t last);
 void membership_strike(struct membership *m, uint32_t rank);
 

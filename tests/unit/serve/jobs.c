@@ -1,0 +1,510 @@
+/*
+ * jobs.c - lives of jobs and workers through the real dispatch: HELLO, leases, grants, parking,
+ * completion, stop. One scenario a test; time and transport are the test's.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+#include "psd/serve/shard.h"
+
+TestSuite(jobs, .timeout = 20);
+
+static struct dt_job_params
+params_for(uint32_t workers)
+{
+    struct dt_job_params p;
+
+    dt_job_params_default(&p);
+    p.workers = workers;
+    p.lease_ms = 1000;
+    return p;
+}
+
+static enum dt_status
+hello0(struct cluster *c, struct worker_at *w, const struct dt_job_params *p)
+{
+    struct dt_hello_reply *reply = calloc(1, sizeof(*reply));
+    enum dt_status status = worker_hello(c, w, 0, "job", p, false, reply);
+
+    free(reply);
+    return status;
+}
+
+static uint64_t
+push_pull(struct cluster *c, struct worker_at *w, uint32_t shard, uint32_t variable,
+          uint64_t version, const float *g, uint32_t n)
+{
+    struct dt_data d = {.counter = ++w->counter, .weight = g ? 10 : 0, .count = g ? 1 : 0};
+    const float *frames[1] = {g};
+
+    d.n_items = 1;
+    d.items[0].variable = variable;
+    d.items[0].version = version;
+    d.items[0].want = version + 1;
+    return worker_data(c, w, shard, DT_OP_PUSHPULL, &d, g ? frames : NULL, &n);
+}
+
+static void
+keep_alive(struct cluster *c, struct worker_at *w)
+{
+    struct dt_buffer header = {0};
+    uint64_t id = ++c->next_request;
+
+    dt_heartbeat_encode(&header, id, w->sessions[0]);
+    cluster_send(c, 0, PEER_LOCAL, &w->routes[0], &header, NULL, 0);
+    answer_free(cluster_take(c, id));
+}
+
+static enum dt_status
+final_status(struct cluster *c, uint64_t id)
+{
+    enum dt_status status = DT_E_TIMEOUT;
+    struct answer *a;
+
+    while ((a = cluster_take(c, id)) != NULL) {
+        status = a->head.status;
+        answer_free(a);
+    }
+    return status;
+}
+
+Test(jobs, two_workers_average_and_the_parked_pull_is_the_barrier)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2);
+    struct worker_at a, b;
+    struct dt_data_reply reply;
+    struct answer *answer;
+    uint8_t homes[2];
+    float ga[2] = {1, 2}, gb[2] = {3, 6};
+    uint64_t ra, rb;
+
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    cluster_start_job(c, &a, "job", &p, 2, 2, .5f, 1, homes);
+    cluster_start_job(c, &b, "job", &p, 2, 2, .5f, 1, homes);
+    cr_assert_neq(homes[0], homes[1], "two equal variables live on two shards");
+    ra = push_pull(c, &a, homes[1], 1, 0, ga, 2);
+    answer = cluster_take(c, ra);
+    cr_assert_eq(answer->head.status, DT_PARKED);
+    answer_free(answer);
+    rb = push_pull(c, &b, homes[1], 1, 0, gb, 2);
+    answer = cluster_take(c, rb);
+    cr_assert_eq(answer->head.status, DT_OK);
+    answer_free(answer);
+    answer = cluster_take(c, ra);
+    cr_assert_eq(answer->head.status, DT_OK);
+    cr_assert_eq(dt_data_reply_decode(&answer->head, &reply), DT_OK);
+    cr_assert_eq(reply.items[0].fate, DT_FATE_ACCUMULATED);
+    cr_assert_eq(reply.items[0].version, 1);
+    cr_assert_float_eq(answer->frames[0][0], 1 - .5 * 2, 1e-6);
+    cr_assert_float_eq(answer->frames[0][1], 1 - .5 * 4, 1e-6);
+    answer_free(answer);
+    cluster_destroy(c);
+}
+
+Test(jobs, a_lost_worker_is_struck_and_the_round_closes)
+{
+    struct cluster *c = cluster_create(3);
+    struct dt_job_params p = params_for(2);
+    struct worker_at a, b;
+    uint8_t homes[3];
+    float g[1] = {1};
+    uint64_t id;
+    int i;
+
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    cluster_start_job(c, &a, "job", &p, 3, 1, 1, 0, homes);
+    cluster_start_job(c, &b, "job", &p, 3, 1, 1, 0, homes);
+    id = push_pull(c, &a, homes[2], 2, 0, g, 1);
+    for (i = 0; i < 30; i++) {
+        keep_alive(c, &a);
+        cluster_tick(c, 50);
+    }
+    cr_assert_eq(final_status(c, id), DT_OK, "answered when rank 1's lease was over");
+    id = push_pull(c, &b, homes[2], 2, 0, g, 1);
+    cr_assert_eq(final_status(c, id), DT_R_HELLO_REQUIRED, "its old session changes nothing");
+    cluster_destroy(c);
+}
+
+Test(jobs, time_in_which_psd_does_not_turn_does_not_run)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(1);
+    struct outbox out;
+    struct worker_at a;
+    uint8_t homes[1];
+
+    worker_at_init(&a, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    c->now += 60000;
+    outbox_init(&out);
+    shard_tick(c->shards[0], c->now, &out);
+    outbox_deinit(&out);
+    cr_assert_eq(worker_step_op(c, &a, DT_OP_CLOCK, 0, NULL), DT_OK);
+    cluster_destroy(c);
+}
+
+Test(jobs, on_loss_fail_ends_all_waits_with_the_reason)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2);
+    struct worker_at a, b;
+    struct answer *answer;
+    uint8_t homes[1];
+    float g[1] = {1};
+    uint64_t id;
+    int i;
+
+    p.on_loss = DT_ON_LOSS_FAIL;
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    cluster_start_job(c, &b, "job", &p, 1, 1, 1, 0, homes);
+    id = push_pull(c, &a, homes[0], 0, 0, g, 1);
+    answer_free(cluster_take(c, id)); /* PARKED */
+    for (i = 0; i < 30; i++) {
+        keep_alive(c, &a);
+        cluster_tick(c, 50);
+    }
+    answer = cluster_take(c, id);
+    cr_assert_not_null(answer);
+    cr_assert_eq(answer->head.status, DT_R_JOB_FAILED);
+    cr_assert_not_null(strstr(answer->head.text, "rank 1"), "%s", answer->head.text);
+    answer_free(answer);
+    cluster_destroy(c);
+}
+
+Test(jobs, missing_at_the_start_is_struck_after_the_start_timeout)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(3);
+    struct worker_at a, late;
+    uint8_t homes[1];
+    float g[1] = {1};
+    uint64_t id;
+    int i;
+
+    p.start_timeout_ms = 500;
+    worker_at_init(&a, 1);
+    worker_at_init(&late, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    id = push_pull(c, &a, 0, 0, 0, g, 1);
+    for (i = 0; i < 15; i++) {
+        keep_alive(c, &a);
+        cluster_tick(c, 50);
+    }
+    cr_assert_eq(final_status(c, id), DT_OK);
+    cr_assert_eq(hello0(c, &late, &p), DT_OK);
+    cr_assert(late.must_join, "who missed the start joins late");
+    cluster_destroy(c);
+}
+
+Test(jobs, one_rank_one_process)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(1);
+    struct worker_at a, twin;
+    int i;
+
+    worker_at_init(&a, 0);
+    worker_at_init(&twin, 0);
+    cr_assert_eq(hello0(c, &a, &p), DT_OK);
+    cr_assert_eq(hello0(c, &twin, &p), DT_R_RANK_TAKEN);
+    for (i = 0; i < 30; i++)
+        cluster_tick(c, 50);
+    cr_assert_eq(hello0(c, &twin, &p), DT_OK, "after the lease the rank is free");
+    cr_assert(twin.must_join);
+    cluster_destroy(c);
+}
+
+Test(jobs, other_parameters_are_refused_with_both_values)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(2), q = params_for(3);
+    struct worker_at a, b;
+
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    cr_assert_eq(hello0(c, &a, &p), DT_OK);
+    cr_assert_eq(hello0(c, &b, &q), DT_R_MISMATCH);
+    cluster_destroy(c);
+}
+
+Test(jobs, the_init_grant_passes_on_when_its_holder_is_lost)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2);
+    struct dt_declaration d;
+    struct worker_at a, b;
+    enum dt_status status;
+    struct answer *granted = NULL;
+    uint32_t k;
+    int i;
+
+    memset(&d, 0, sizeof(d));
+    strcpy(d.name, "v");
+    strcpy(d.optimizer, "sgd");
+    d.n_params = 1;
+    strcpy(d.params[0].name, "lr");
+    strcpy(d.init, "zeros");
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    worker_hello_all(c, &a, "job", &p);
+    worker_hello_all(c, &b, "job", &p);
+    cr_assert_eq(worker_declare(c, &a, &d, 1), DT_OK);
+    cr_assert_eq(worker_declare(c, &b, &d, 1), DT_OK);
+    cr_assert_eq(worker_init_done(c, &a, &d, 1, false, &status), DT_INIT_GRANTED);
+    cr_assert_eq(worker_init_done(c, &b, &d, 1, false, &status), 0);
+    cr_assert_eq(status, DT_PARKED);
+    cr_assert_eq(worker_init_done(c, &a, &d, 1, true, &status), 0, "no values were sent");
+    cr_assert_eq(status, DT_R_BAD_VALUE);
+    for (i = 0; i < 30; i++) {
+        keep_alive(c, &b);
+        cluster_tick(c, 50);
+    }
+    for (k = 0; k < c->n_answers; k++) {
+        if (c->answers[k]->head.op == (DT_OP_INIT_DONE | DT_REPLY_BIT))
+            granted = c->answers[k];
+    }
+    cr_assert_not_null(granted, "rank 1 is told");
+    cr_assert_eq(granted->head.status, DT_OK);
+    cluster_destroy(c);
+}
+
+Test(jobs, a_complete_job_is_read_only_until_fresh)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(1);
+    struct dt_hello_reply *reply = calloc(1, sizeof(*reply));
+    struct worker_at a, b;
+    uint8_t homes[1];
+
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    cr_assert_eq(shard_once_state(c->shards[0], c->now), ONCE_RUNNING);
+    cr_assert_eq(worker_step_op(c, &a, DT_OP_LEAVE, DT_NO_VERSION, NULL), DT_OK);
+    cr_assert_eq(shard_once_state(c->shards[0], c->now), ONCE_COMPLETE);
+    cr_assert_eq(hello0(c, &a, &p), DT_R_LEFT, "the lost reply of LEAVE");
+    cr_assert_eq(hello0(c, &b, &p), DT_R_JOB_COMPLETE);
+    cr_assert_eq(worker_hello(c, &b, 0, "job", &p, true, reply), DT_OK);
+    cr_assert(!reply->must_join && !reply->initialised);
+    free(reply);
+    cluster_destroy(c);
+}
+
+Test(jobs, suspended_when_all_are_lost_and_resumed_by_hello)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(1);
+    struct worker_at a;
+    struct dt_data_reply reply;
+    struct answer *answer;
+    uint8_t homes[1];
+    uint64_t first, id;
+    float g[1] = {1};
+    struct dt_data d = {.n_items = 1};
+
+    worker_at_init(&a, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 5, homes);
+    id = push_pull(c, &a, homes[0], 0, 0, g, 1);
+    cr_assert_eq(final_status(c, id), DT_OK);
+    cluster_tick(c, 2000);
+    worker_new_routes(&a);
+    worker_hello_all(c, &a, "job", &p);
+    cr_assert(a.must_join);
+    cr_assert_eq(worker_step_op(c, &a, DT_OP_JOIN, 0, &first), DT_OK);
+    cr_assert_eq(first, 3, "highest step seen + 2");
+    d.items[0].version = DT_NO_VERSION;
+    d.items[0].want = first;
+    answer = cluster_take(c, worker_data(c, &a, homes[0], DT_OP_PULL, &d, NULL, NULL));
+    cr_assert_eq(answer->head.status, DT_OK, "rounds that no rank counts close at once");
+    cr_assert_eq(dt_data_reply_decode(&answer->head, &reply), DT_OK);
+    cr_assert_eq(reply.items[0].version, 3);
+    cr_assert_float_eq(answer->frames[0][0], 4, 1e-6, "the values stayed");
+    answer_free(answer);
+    cluster_destroy(c);
+}
+
+Test(jobs, a_step_in_which_all_abstain_touches_nothing)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(1);
+    struct worker_at a;
+    struct answer *answer;
+    uint8_t homes[1];
+
+    worker_at_init(&a, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 3, 1, 7, homes);
+    answer = cluster_take(c, push_pull(c, &a, 0, 0, 0, NULL, 3));
+    cr_assert_eq(answer->head.status, DT_OK);
+    cr_assert_eq(answer->frames[0][2], 7);
+    answer_free(answer);
+    cluster_destroy(c);
+}
+
+Test(jobs, a_last_step_far_ahead_does_not_run_away)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2);
+    struct worker_at a, b;
+    uint8_t homes[2];
+    uint64_t first;
+
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 5);
+    cluster_start_job(c, &a, "job", &p, 2, 1, 1, 0, homes);
+    worker_hello_all(c, &b, "job", &p);
+    cr_assert_eq(worker_step_op(c, &b, DT_OP_JOIN, UINT64_MAX / 2, &first), DT_OK);
+    cr_assert_eq(worker_step_op(c, &a, DT_OP_LEAVE, UINT64_MAX - 1, NULL), DT_OK);
+    cr_assert_eq(worker_step_op(c, &b, DT_OP_LEAVE, UINT64_MAX - 1, NULL), DT_OK);
+    cluster_destroy(c);
+}
+
+Test(jobs, nan_is_refused_whole_and_too_many_stop_the_worker)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(1);
+    struct worker_at a;
+    uint8_t homes[1];
+    float bad[2] = {1, NAN}, good[2] = {1, 1};
+
+    p.max_bad = 2;
+    worker_at_init(&a, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 2, 1, 0, homes);
+    cr_assert_eq(final_status(c, push_pull(c, &a, 0, 0, 0, bad, 2)), DT_R_NOT_FINITE);
+    cr_assert_eq(final_status(c, push_pull(c, &a, 0, 0, 0, good, 2)), DT_OK);
+    cr_assert_eq(final_status(c, push_pull(c, &a, 0, 0, 1, bad, 2)), DT_R_NOT_FINITE);
+    cr_assert_eq(final_status(c, push_pull(c, &a, 0, 0, 1, bad, 2)), DT_R_TOO_MANY_BAD);
+    cluster_destroy(c);
+}
+
+Test(jobs, the_memory_quota_is_checked_before_anything_is_allocated)
+{
+    struct serve_config config = {.n_shards = 1,
+                                  .window = 8,
+                                  .window_bytes = 1 << 20,
+                                  .max_session_bytes = 1 << 20,
+                                  .memory_quota = 1 << 20};
+    struct cluster *c = cluster_create_with(&config);
+    struct dt_job_params p = params_for(1);
+    struct dt_declaration d;
+    struct worker_at a;
+
+    memset(&d, 0, sizeof(d));
+    strcpy(d.name, "big");
+    strcpy(d.optimizer, "sgd");
+    d.n_params = 1;
+    strcpy(d.params[0].name, "lr");
+    strcpy(d.init, "zeros");
+    d.n_dims = 1;
+    d.shape[0] = 1u << 20;
+    worker_at_init(&a, 0);
+    worker_hello_all(c, &a, "job", &p);
+    cr_assert_eq(worker_declare(c, &a, &d, 1), DT_R_QUOTA);
+    cluster_destroy(c);
+}
+
+Test(jobs, round_timeout_names_a_rank_that_hangs_though_it_heartbeats)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2);
+    struct worker_at a, b;
+    uint8_t homes[2];
+    float g[1] = {1};
+    uint64_t id;
+    int i;
+
+    p.round_timeout_ms = 300;
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    cluster_start_job(c, &a, "job", &p, 2, 1, 1, 0, homes);
+    cluster_start_job(c, &b, "job", &p, 2, 1, 1, 0, homes);
+    id = push_pull(c, &a, homes[1], 1, 0, g, 1);
+    for (i = 0; i < 10; i++) {
+        keep_alive(c, &a);
+        keep_alive(c, &b);
+        cluster_tick(c, 50);
+    }
+    cr_assert_eq(final_status(c, id), DT_OK);
+    cr_assert_eq(worker_step_op(c, &b, DT_OP_CLOCK, 0, NULL), DT_R_HELLO_REQUIRED);
+    cluster_destroy(c);
+}
+
+Test(jobs, stop_answers_what_is_parked_and_says_goodbye)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(2);
+    struct dt_buffer header = {0};
+    struct outbox out;
+    struct worker_at a;
+    struct reply *r;
+    uint8_t homes[1];
+    float g[1] = {1};
+    unsigned n_goodbye = 0, n_down = 0;
+
+    worker_at_init(&a, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    push_pull(c, &a, 0, 0, 0, g, 1);
+    outbox_init(&out);
+    shard_stop(c->shards[0], c->now, &out);
+    while ((r = outbox_take_reply(&out)) != NULL) {
+        struct dt_head head;
+
+        cr_assert_eq(dt_head_decode(&head, r->header.data, r->header.len), DT_OK);
+        cr_assert_eq(head.status, DT_R_GOING_DOWN);
+        n_goodbye += head.op == (DT_OP_GOODBYE | DT_REPLY_BIT);
+        n_down += head.op == (DT_OP_PUSHPULL | DT_REPLY_BIT);
+        reply_destroy(r);
+    }
+    cr_assert_eq(n_goodbye, 1);
+    cr_assert_eq(n_down, 1);
+    cr_assert_eq(shard_n_unacknowledged(c->shards[0]), 1);
+    dt_simple_encode(&header, DT_OP_GOODBYE, 0, a.sessions[0]);
+    cluster_send(c, 0, PEER_LOCAL, &a.routes[0], &header, NULL, 0);
+    cr_assert_eq(shard_n_unacknowledged(c->shards[0]), 0);
+    cluster_destroy(c);
+}
+
+Test(jobs, status_tells_who_waits_for_whom)
+{
+    struct cluster *c = cluster_create(3);
+    struct dt_job_params p = params_for(2);
+    struct dt_route admin = {.len = 1, .id = {'a'}};
+    struct dt_buffer header = {0};
+    struct worker_at a;
+    struct answer *answer;
+    struct dt_reader r;
+    uint8_t homes[3];
+    float g[1] = {1};
+    uint64_t id;
+
+    worker_at_init(&a, 0);
+    cluster_start_job(c, &a, "job", &p, 3, 1, 1, 0, homes);
+    push_pull(c, &a, homes[2], 2, 0, g, 1);
+    id = ++c->next_request;
+    dt_simple_encode(&header, DT_OP_ADMIN_STATUS, id, 0);
+    cluster_send(c, 0, PEER_ADMIN, &admin, &header, NULL, 0);
+    cluster_settle(c);
+    answer = cluster_take(c, id);
+    cr_assert_not_null(answer);
+    cr_assert_eq(answer->head.status, DT_OK);
+    dt_reader_init(&r, answer->body.data, answer->body.len);
+    dt_read_skip(&r);
+    cr_assert(!r.failed && r.left == 0, "one whole object");
+    cr_assert_not_null(memmem(answer->body.data, answer->body.len, "waiting", 7));
+    cr_assert_not_null(memmem(answer->body.data, answer->body.len, "v2", 2));
+    answer_free(answer);
+    dt_simple_encode(&header, DT_OP_ADMIN_STATUS, ++c->next_request, 0);
+    cluster_send(c, 0, PEER_LOCAL, &a.routes[0], &header, NULL, 0);
+    answer = cluster_take(c, c->next_request);
+    cr_assert_eq(answer->head.status, DT_R_DENIED, "not for ordinary connections");
+    answer_free(answer);
+    cluster_destroy(c);
+}

@@ -1,0 +1,79 @@
+/*
+ * accumulator.c - divisors of the three reductions, and homes of slices.
+ */
+#include "psd/store/accumulator.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "psd/store/variable.h"
+
+TestSuite(accumulator, .timeout = 10);
+
+static float
+reduce_two(enum dt_reduce reduce)
+{
+    struct dt_pool *pool = dt_pool_create();
+    struct accumulator a = {0};
+    float g1[1] = {2}, g2[1] = {8}, result;
+
+    cr_assert(accumulator_add(&a, pool, reduce, g1, 1, 10, 1, 5)); /* 10 rows, 1 batch */
+    cr_assert(accumulator_add(&a, pool, reduce, g2, 1, 30, 2, 9)); /* 30 rows, 2 batches */
+    cr_assert_eq(a.opened_ms, 5);
+    cr_assert_eq(a.n_pushed, 2);
+    cr_assert(accumulator_reduce(&a, reduce, 1));
+    result = *(float *)a.sum->data;
+    accumulator_reset(&a);
+    dt_pool_destroy(pool);
+    return result;
+}
+
+Test(accumulator, mean_weighs_by_rows_count_by_batches_sum_does_not_divide)
+{
+    cr_assert_float_eq(reduce_two(DT_REDUCE_MEAN), (10 * 2 + 30 * 8) / 40., 1e-6);
+    cr_assert_float_eq(reduce_two(DT_REDUCE_COUNT), (1 * 2 + 2 * 8) / 3., 1e-6);
+    cr_assert_float_eq(reduce_two(DT_REDUCE_SUM), 1 * 2 + 2 * 8, 1e-6);
+}
+
+Test(accumulator, abstentions_alone_have_no_divisor)
+{
+    struct dt_pool *pool = dt_pool_create();
+    struct accumulator a = {0};
+
+    cr_assert(accumulator_add(&a, pool, DT_REDUCE_MEAN, NULL, 4, 0, 0, 1));
+    cr_assert(!accumulator_reduce(&a, DT_REDUCE_MEAN, 4));
+    cr_assert_null(a.sum);
+    accumulator_reset(&a);
+    dt_pool_destroy(pool);
+}
+
+static void
+declare(struct dt_declaration *d, const char *name, uint64_t n, uint32_t task)
+{
+    memset(d, 0, sizeof(*d));
+    strcpy(d->name, name);
+    d->n_dims = 1;
+    d->shape[0] = n;
+    d->task = task;
+    strcpy(d->optimizer, "sgd");
+    d->n_params = 1;
+    strcpy(d->params[0].name, "lr");
+}
+
+Test(accumulator, homes_are_least_bytes_then_lowest_index)
+{
+    struct dt_declaration decls[3];
+    struct declared *d;
+
+    declare(&decls[0], "a", DT_SLICE_ELEMENTS + 1, 0); /* two slices: 1 MiB and 4 bytes */
+    declare(&decls[1], "b", 10, 1);                    /* of another ps task */
+    declare(&decls[2], "c", 5, 0);
+    d = declared_create(decls, 3, 0, 3, 2);
+    cr_assert_not_null(d);
+    cr_assert_eq(d->n_slices, 3);
+    cr_assert_eq(d->variables[0].homes[0], 0);
+    cr_assert_eq(d->variables[0].homes[1], 1);
+    cr_assert_eq(d->variables[1].n_slices, 0);
+    cr_assert_eq(d->variables[2].homes[0], 2);
+    declared_destroy(d);
+}
