@@ -1,0 +1,165 @@
+/*
+ * command.c - which command, its options, its help. Threads: main alone.
+ */
+#include "worker/cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command commands[] = {
+    {
+        .name = "train",
+        .usage = "--ps EP[,EP...] --job NAME --rank R --workers M [--data PATH] [options]",
+        .summary = "be one worker of a job (--algorithm local: train alone, without psd)",
+        .more = "Start one for each rank, in any order, on as many hosts as you like.\n"
+                "SIGINT and SIGTERM: leave the job, --save, end by the signal.\n",
+        .options = settings_train,
+        .run = train_command,
+    },
+    {
+        .name = "run",
+        .usage = "[--ps-tasks P] [--workers M] [--data PATH] [options]",
+        .summary =
+            "a private cluster on this machine: psd and workers over ipc, then nothing is left",
+        .more = "The psd program is looked for beside dtworker, in ../sbin and in PATH.\n",
+        .options = settings_run,
+        .run = run_command,
+    },
+    {
+        .name = "eval",
+        .usage = "--model-file FILE --data PATH [options]",
+        .summary = "loss and accuracy of saved values",
+        .options = settings_eval,
+        .run = eval_command,
+    },
+    {
+        .name = "check",
+        .usage = "PATH",
+        .summary = "read a data set and say what is in it",
+        .options = settings_check,
+        .n_positional = 1,
+        .run = check_command,
+    },
+};
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const char exit_codes[] =
+    "Exit codes: 0 done, 64 usage, 65 data or a loss that is not finite, 66 no input, 69 no "
+    "answer\n"
+    "from psd, 70 internal, 73 cannot create or the job is complete, 74 I/O, 75 temporary (job "
+    "failed,\n"
+    "rank taken, no update acknowledged), 76 protocol, 78 differs from the job.\n";
+
+const struct command *
+command_find(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+int
+command_fail(enum dt_status status, const struct dt_error *err)
+{
+    dt_log(DT_LOG_ERR, "%s", err->text[0] ? err->text : dt_status_text(status));
+    return dt_status_exit_code(status);
+}
+
+static void
+help_all(FILE *out)
+{
+    fputs("usage: dtworker COMMAND [options]\n\n", out);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-7s %s\n", commands[i].name, commands[i].summary);
+    fputs("\ndtworker COMMAND --help   the options of a command\n"
+          "dtworker --version\n\n",
+          out);
+    fputs(exit_codes, out);
+}
+
+static void
+help_one(const struct command *c, FILE *out)
+{
+    fprintf(out, "usage: dtworker %s %s\n\n%s\n\n", c->name, c->usage, c->summary);
+    dt_options_help(c->options, out);
+    fprintf(out, "\n%s%s", c->more ? c->more : "", exit_codes);
+}
+
+static int
+usage(const char *text, const char *name)
+{
+    struct dt_error err = {DT_OK, ""};
+
+    dt_fail(&err, DT_E_USAGE, "%s %s: try dtworker --help", text, name);
+    return command_fail(DT_E_USAGE, &err);
+}
+
+static enum dt_status
+check_positional(const struct command *c, char **positional, struct dt_error *err)
+{
+    unsigned n = 0;
+
+    while (positional && positional[n])
+        n++;
+    if (n > c->n_positional)
+        return dt_fail(err, DT_E_USAGE, "'%s' is no option of dtworker %s: try dtworker %s --help",
+                       positional[c->n_positional], c->name, c->name);
+    if (n < c->n_positional)
+        return dt_fail(err, DT_E_USAGE, "usage: dtworker %s %s", c->name, c->usage);
+    return DT_OK;
+}
+
+int
+command_run(const struct command *c, int argc, char **argv)
+{
+    struct settings s = {0};
+    struct dt_error err = {DT_OK, ""};
+    char **positional = NULL;
+    int code;
+
+    enum dt_status r = dt_options_init(c->options, &s, &err);
+    if (r == DT_OK)
+        r = dt_options_parse(c->options, &s, argc, argv, &positional, &err);
+    if (r == DT_OK && s.help) {
+        help_one(c, stdout);
+        code = 0;
+        goto out;
+    }
+    if (r == DT_OK)
+        r = check_positional(c, positional, &err);
+    if (r != DT_OK) {
+        code = command_fail(r, &err);
+        goto out;
+    }
+    dt_log_set_level(settings_log_level(&s));
+    code = c->run(&s, positional);
+out:
+    free(positional);
+    dt_options_deinit(c->options, &s);
+    return code;
+}
+
+int
+command_main(int argc, char **argv)
+{
+    dt_log_open("dtworker", DT_LOG_INFO);
+    if (argc < 2) {
+        help_all(stderr);
+        return dt_status_exit_code(DT_E_USAGE);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help_all(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("dtworker " PSD_VERSION);
+        return 0;
+    }
+    const struct command *c = command_find(argv[1]);
+    if (!c)
+        return usage("there is no command", argv[1]);
+    return command_run(c, argc - 1, argv + 1);
+}

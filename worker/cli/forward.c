@@ -1,0 +1,105 @@
+/*
+ * forward.c - the options of `run` that its workers get as they are: back from fields to text.
+ *
+ * Invariant: an option is handed on when `train` knows it, it was given or its default differs there, and
+ * `run` does not set it itself. Threads: main alone.
+ */
+#include "worker/cli/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Set by `run` for each worker, or not for them. */
+static bool
+is_own(const char *name)
+{
+    static const char *const own[] = {"workers", "threads", "step-delay", "save",
+                                      "metrics", "json",    "help",       "log-level"};
+
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        if (strcmp(own[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const struct dt_option *
+train_row(const char *name)
+{
+    for (const struct dt_option *row = settings_train; row->name; row++) {
+        if (strcmp(row->name, name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static bool
+same_default(const struct dt_option *a, const struct dt_option *b)
+{
+    return (!a->def && !b->def) || (a->def && b->def && strcmp(a->def, b->def) == 0);
+}
+
+/* The index'th of "a|b|c". */
+static char *
+choice(const char *choices, int index)
+{
+    for (; index > 0; index--)
+        choices = strchr(choices, '|') + 1;
+    return strndup(choices, strcspn(choices, "|"));
+}
+
+/* The value of `row` as text (allocated); NULL when memory is short. */
+static char *
+value_text(const struct dt_option *row, const struct settings *s)
+{
+    const char *p = (const char *)s + row->offset;
+    char *text = NULL;
+    int n = 0;
+
+    switch (row->type) {
+    case DT_OPT_U64:
+    case DT_OPT_BYTES:
+        n = asprintf(&text, "%llu", (unsigned long long)*(const uint64_t *)p);
+        break;
+    case DT_OPT_I64:
+        n = asprintf(&text, "%lld", (long long)*(const int64_t *)p);
+        break;
+    case DT_OPT_DURATION:
+        n = asprintf(&text, "%lldms", (long long)*(const int64_t *)p);
+        break;
+    case DT_OPT_DOUBLE:
+        n = asprintf(&text, "%.17g", *(const double *)p);
+        break;
+    case DT_OPT_ENUM:
+        return choice(row->choices, *(const int *)p);
+    case DT_OPT_STRING:
+        return strdup(*(char *const *)p);
+    case DT_OPT_FLAG:
+    case DT_OPT_LIST:
+    case DT_OPT_CSV:
+        break; /* none of these is shared */
+    }
+    return n < 0 ? NULL : text;
+}
+
+bool
+settings_forward(const struct settings *s, char **argv, unsigned *n, unsigned max)
+{
+    for (const struct dt_option *row = settings_run; row->name; row++) {
+        const struct dt_option *to = train_row(row->name);
+        if (!to || is_own(row->name))
+            continue;
+        if (!dt_options_given(settings_run, s, row->name) && same_default(row, to))
+            continue;
+        char *value = value_text(row, s);
+        char *text = NULL;
+        if (!value || *n >= max || asprintf(&text, "--%s=%s", row->name, value) < 0) {
+            free(value);
+            return false;
+        }
+        free(value);
+        argv[(*n)++] = text;
+    }
+    return true;
+}

@@ -1,0 +1,166 @@
+/*
+ * report.c - the final report as JSON and as text, and back from JSON (run reads its workers').
+ * Threads: main alone.
+ */
+#include "worker/cli/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static json_t *
+number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *
+count(uint64_t n)
+{
+    return json_integer((json_int_t)n);
+}
+
+static double
+rate(const struct report *r)
+{
+    return r->seconds > 0 ? (double)r->samples / r->seconds : 0;
+}
+
+static void
+add_counters(json_t *o, const struct report *r)
+{
+    json_object_set_new(o, "rounds", r->counted ? count(r->rounds) : json_null());
+    json_object_set_new(o, "ps_stale", r->counted ? count(r->ps_stale) : json_null());
+    json_object_set_new(o, "ps_partial", r->counted ? count(r->ps_partial) : json_null());
+}
+
+json_t *
+report_json(const struct report *r)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "algorithm", json_string(r->algorithm));
+    json_object_set_new(o, "model", json_string(r->model));
+    json_object_set_new(o, "workers", count(r->workers));
+    json_object_set_new(o, "ps_tasks", count(r->ps_tasks));
+    if (r->rank >= 0)
+        json_object_set_new(o, "rank", json_integer(r->rank));
+    json_object_set_new(o, "rows", count(r->rows));
+    json_object_set_new(o, "batch", count(r->batch));
+    json_object_set_new(o, "steps", count(r->steps));
+    json_object_set_new(o, "samples", count(r->samples));
+    json_object_set_new(o, "seconds", number(r->seconds));
+    json_object_set_new(o, "samples_per_second", number(rate(r)));
+    json_object_set_new(o, "train_loss", number(r->train_loss));
+    json_object_set_new(o, "test_loss", number(r->test_loss));
+    json_object_set_new(o, "test_accuracy", number(r->test_accuracy));
+    json_object_set_new(o, "stale_dropped", count(r->stale_dropped));
+    json_object_set_new(o, "partial", count(r->partial));
+    json_object_set_new(o, "unseen_rows", count(r->unseen_rows));
+    json_object_set_new(o, "lives_lost", count(r->lives_lost));
+    json_object_set_new(o, "interrupted", json_boolean(r->interrupted));
+    add_counters(o, r);
+    return o;
+}
+
+static uint64_t
+get_count(const json_t *o, const char *key)
+{
+    json_int_t n = json_integer_value(json_object_get(o, key));
+
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static double
+get_number(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+
+    return json_is_number(v) ? json_number_value(v) : (double)NAN;
+}
+
+static const char *
+get_text(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? text : "";
+}
+
+void
+report_from_json(struct report *r, const json_t *o)
+{
+    *r = (struct report){
+        .algorithm = get_text(o, "algorithm"),
+        .model = get_text(o, "model"),
+        .workers = get_count(o, "workers"),
+        .ps_tasks = get_count(o, "ps_tasks"),
+        .rank = json_integer_value(json_object_get(o, "rank")),
+        .rows = get_count(o, "rows"),
+        .batch = get_count(o, "batch"),
+        .steps = get_count(o, "steps"),
+        .samples = get_count(o, "samples"),
+        .seconds = get_number(o, "seconds"),
+        .train_loss = get_number(o, "train_loss"),
+        .test_loss = get_number(o, "test_loss"),
+        .test_accuracy = get_number(o, "test_accuracy"),
+        .stale_dropped = get_count(o, "stale_dropped"),
+        .partial = get_count(o, "partial"),
+        .unseen_rows = get_count(o, "unseen_rows"),
+        .lives_lost = get_count(o, "lives_lost"),
+        .interrupted = json_is_true(json_object_get(o, "interrupted")),
+        .counted = json_is_integer(json_object_get(o, "rounds")),
+        .rounds = get_count(o, "rounds"),
+        .ps_stale = get_count(o, "ps_stale"),
+        .ps_partial = get_count(o, "ps_partial"),
+    };
+}
+
+enum dt_status
+report_write_json(const struct report *r, FILE *out, struct dt_error *err)
+{
+    enum dt_status s = DT_OK;
+    json_t *o = report_json(r);
+
+    errno = 0;
+    if (!o || json_dumpf(o, out, JSON_COMPACT) != 0 || fputc('\n', out) == EOF || fflush(out) != 0)
+        s = dt_fail(err, DT_E_IO, "the final report could not be written: %s",
+                    errno ? strerror(errno) : "memory is short");
+    json_decref(o);
+    return s;
+}
+
+static void
+put_quality(const struct report *r, FILE *out)
+{
+    if (isfinite(r->test_accuracy))
+        fprintf(out, "test accuracy  %.4f\n", r->test_accuracy);
+    if (isfinite(r->train_loss))
+        fprintf(out, "train loss     %.6g\n", r->train_loss);
+}
+
+static void
+put_drops(const struct report *r, FILE *out)
+{
+    fprintf(out, "dropped        %llu stale, %llu partial%s\n",
+            (unsigned long long)r->stale_dropped, (unsigned long long)r->partial,
+            r->rank < 0 ? " (pushes of all workers)" : " (own pushes)");
+    if (r->counted)
+        fprintf(out, "psd counted    %llu rounds, %llu stale, %llu partial\n",
+                (unsigned long long)r->rounds, (unsigned long long)r->ps_stale,
+                (unsigned long long)r->ps_partial);
+}
+
+void
+report_write_text(const struct report *r, FILE *out)
+{
+    fprintf(out, "%s, %s: %llu steps in %.2f s\n", r->algorithm, r->model,
+            (unsigned long long)r->steps, r->seconds);
+    put_quality(r, out);
+    fprintf(out, "samples/s      %.0f (%llu samples%s)\n", rate(r), (unsigned long long)r->samples,
+            r->rank < 0 ? ", all workers" : "");
+    if (r->ps_tasks > 0)
+        put_drops(r, out);
+    fprintf(out, "unseen rows    %llu\n", (unsigned long long)r->unseen_rows);
+    fflush(out);
+}

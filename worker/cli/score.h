@@ -1,0 +1,28 @@
+/*
+ * score.h - the data of a command, a model that fits them, and how good its values are.
+ */
+#ifndef CLI_SCORE_H
+#define CLI_SCORE_H
+
+#include "worker/train/dataset.h"
+#include "worker/train/model.h"
+
+struct score { /* NAN where there are no rows */
+    struct model_score train;
+    struct model_score test;
+};
+
+struct data { /* zero-initialise */
+    bool loaded;
+    struct dataset train;
+    struct dataset test;
+};
+
+enum dt_status data_load(struct data *d, const char *path, struct dt_error *err);
+void data_deinit(struct data *d);
+/* Over all training and all test rows. Takes as long as an epoch of gradients, at most. */
+void data_score(const struct data *d, struct model *m, const float *const *values,
+                struct score *out);
+int processors(void); /* that this process may use */
+
+#endif

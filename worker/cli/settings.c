@@ -1,0 +1,295 @@
+/*
+ * settings.c - the option tables of the commands, and which options go together.
+ *
+ * Invariant: `run` shares the rows that it hands to its workers with `train` (ROWS_SHARED), so both
+ * always accept the same. Threads: main alone.
+ */
+#include "worker/cli/settings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/parse.h"
+#include "worker/train/order.h"
+
+#define ROW(name_, type_, field_, ...)                                                             \
+    {                                                                                              \
+        .name = (name_), .type = DT_OPT_##type_, .scope = DT_OPT_CLI,                              \
+        .offset = offsetof(struct settings, field_), __VA_ARGS__                                   \
+    }
+#define ROW_HELP ROW("help", FLAG, help, .letter = 'h', .help = "this text")
+#define ROW_END                                                                                    \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+#define ROW_DATA                                                                                   \
+    ROW("data", STRING, data, .arg = "PATH",                                                       \
+        .help = "directory of the four IDX files (MNIST style, plain or .gz)")
+#define ROW_JSON                                                                                   \
+    ROW("json", FLAG, json, .help = "one JSON object on stdout, and nothing else there")
+#define ROW_LOG                                                                                    \
+    ROW("log-level", ENUM, log_level, .def = "info", .choices = "err|warning|notice|info|debug",   \
+        .arg = "LEVEL", .help = "what goes to stderr: err, warning, notice, info, debug")
+
+/* What means the same in `train` and in `run`, but for its default. */
+#define ROW_RETRY_FOR(def_)                                                                        \
+    ROW("retry-for", DURATION, retry_for_ms, .def = (def_), .min = 1, .max = 1e12, .arg = "TIME",  \
+        .help = "give up when a ps task does not answer for so long")
+#define ROW_START_TIMEOUT(def_)                                                                    \
+    ROW("start-timeout", DURATION, start_timeout_ms, .def = (def_), .min = 0, .max = 1e12,         \
+        .arg = "TIME", .help = "wait so long for missing workers, then --on-loss; 0: for ever")
+#define ROW_WORKERS(def_)                                                                          \
+    ROW("workers", U64, workers, .def = (def_), .min = 1, .max = SETTINGS_MAX_WORKERS, .arg = "M", \
+        .help = "workers expected: ranks 0 to M-1")
+#define ROW_THREADS(help_)                                                                         \
+    ROW("threads", U64, threads, .def = "0", .min = 0, .max = 1024, .arg = "N", .help = (help_))
+#define ROW_SAVE(help_) ROW("save", STRING, save, .arg = "FILE", .help = (help_))
+#define ROW_METRICS(help_) ROW("metrics", STRING, metrics, .arg = "FILE", .help = (help_))
+
+#define ROWS_SHARED                                                                                \
+    ROW("algorithm", STRING, algorithm, .def = "ssgd", .arg = "NAME", .help = "ssgd or local"),    \
+        ROW("model", STRING, model, .def = "softmax", .arg = "NAME",                               \
+            .help = "softmax, or toy (needs no data)"),                                            \
+        ROW_DATA,                                                                                  \
+        ROW("epochs", U64, epochs, .min = 1, .max = 1e9, .arg = "N",                               \
+            .help = "passes over the training rows (5 where --steps is not given)"),               \
+        ROW("steps", U64, steps, .min = 1, .max = 1e15, .arg = "N",                                \
+            .help = "stop after so many steps"),                                                   \
+        ROW("target-accuracy", DOUBLE, target_accuracy, .def = "0", .min = 0, .max = 1,            \
+            .arg = "A", .help = "stop at the first epoch end with this test accuracy"),            \
+        ROW("seed", U64, seed, .def = "1", .arg = "N", .help = "of shuffles and initial values"),  \
+        ROW("batch", U64, batch, .def = "100", .min = 1, .max = 1 << 20, .arg = "B",               \
+            .help = "rows a worker and step"),                                                     \
+        ROW("lr", DOUBLE, lr, .def = "0.1", .min = 0, .max = 1e9, .arg = "RATE",                   \
+            .help = "learning rate"),                                                              \
+        ROW("aggregate", U64, aggregate, .def = "0", .min = 0, .max = SETTINGS_MAX_WORKERS,        \
+            .arg = "N", .help = "N gradients close a round, later ones are dropped; 0: all"),      \
+        ROW("reduce", ENUM, reduce, .def = "mean", .choices = "mean|count|sum", .arg = "HOW",      \
+            .help = "over the gradients of a round: mean (by rows), count (by batches), sum"),     \
+        ROW("on-loss", ENUM, on_loss, .def = "shrink", .choices = "shrink|fail", .arg = "WHAT",    \
+            .help = "a worker is lost: shrink (go on without it) or fail"),                        \
+        ROW("lease", DURATION, lease_ms, .def = "10s", .min = 100, .max = 1e9, .arg = "TIME",      \
+            .help = "a worker silent for so long is lost"),                                        \
+        ROW("round-timeout", DURATION, round_timeout_ms, .def = "0", .min = 0, .max = 1e12,        \
+            .arg = "TIME", .help = "a round open for so long names who hangs, then --on-loss"),    \
+        ROW("max-bad", U64, max_bad, .def = "10", .min = 1, .max = 1e9, .arg = "N",                \
+            .help = "stop a worker after N refused pushes in a row")
+
+const struct dt_option settings_train[] = {
+    ROW("ps", CSV, ps, .arg = "EP[,EP...]", .help = "endpoints of the ps tasks, in order"),
+    ROW("job", STRING, job, .arg = "NAME", .help = "the job; its first worker opens it"),
+    ROW("rank", U64, rank, .def = "0", .min = 0, .max = SETTINGS_MAX_WORKERS - 1, .arg = "R",
+        .help = "which worker this is"),
+    ROW_WORKERS("1"),
+    ROWS_SHARED,
+    ROW("fresh", FLAG, fresh, .help = "replace a job of this name that is complete or failed"),
+    ROW_START_TIMEOUT("0"),
+    ROW_RETRY_FOR("60s"),
+    ROW_THREADS("of the BLAS library; 0: all processors"),
+    ROW("step-delay", U64, step_delay_ms, .def = "0", .min = 0, .max = 1e9, .arg = "MS",
+        .help = "wait so many milliseconds in each step: imitates a slow machine"),
+    ROW_SAVE("write the final values as safetensors (dtworker eval reads them)"),
+    ROW_METRICS("write JSON lines while training"),
+    ROW_JSON,
+    ROW_LOG,
+    ROW("report-fd", I64, report_fd, .def = "-1", .min = -1, .max = 1 << 20, .arg = "FD",
+        .help = "JSON lines and the final object go to this descriptor (set by run)"),
+    ROW_HELP,
+    ROW_END,
+};
+
+const struct dt_option settings_run[] = {
+    ROW("ps-tasks", U64, ps_tasks, .def = "1", .min = 1, .max = 64, .arg = "P",
+        .help = "psd processes"),
+    ROW_WORKERS("2"),
+    ROWS_SHARED,
+    ROW_START_TIMEOUT("60s"),
+    ROW_RETRY_FOR("5s"),
+    ROW_THREADS("of the BLAS library in each worker; 0: processors / workers"),
+    ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",
+        .help = "wait in each step: one value for all ranks, or one a rank"),
+    ROW_SAVE("rank 0 writes the final values as safetensors (dtworker eval reads them)"),
+    ROW_METRICS("rank 0 writes JSON lines while training"),
+    ROW_JSON,
+    ROW_LOG,
+    ROW_HELP,
+    ROW_END,
+};
+
+const struct dt_option settings_eval[] = {
+    ROW("model-file", STRING, model_file, .arg = "FILE", .help = "what train --save has written"),
+    ROW_DATA,
+    ROW_THREADS("of the BLAS library; 0: all processors"),
+    ROW_JSON,
+    ROW_LOG,
+    ROW_HELP,
+    ROW_END,
+};
+
+const struct dt_option settings_check[] = {ROW_LOG, ROW_HELP, ROW_END};
+
+const struct algorithm *
+settings_algorithm(const struct settings *s)
+{
+    return algorithm_find(s->algorithm);
+}
+
+unsigned
+settings_n_ps(const struct settings *s)
+{
+    unsigned n = 0;
+
+    while (s->ps && s->ps[n])
+        n++;
+    return n;
+}
+
+enum dt_log_level
+settings_log_level(const struct settings *s)
+{
+    return (enum dt_log_level)(DT_LOG_ERR + s->log_level);
+}
+
+const char *
+settings_reduce(const struct settings *s)
+{
+    static const char *const names[] = {"mean", "count", "sum"};
+
+    return names[s->reduce];
+}
+
+const char *
+settings_on_loss(const struct settings *s)
+{
+    static const char *const names[] = {"shrink", "fail"};
+
+    return names[s->on_loss];
+}
+
+static bool
+is_toy(const struct settings *s)
+{
+    return strcmp(s->model, "toy") == 0;
+}
+
+static enum dt_status
+check_training(const struct settings *s, struct dt_error *err)
+{
+    if (!settings_algorithm(s))
+        return dt_fail(err, DT_E_USAGE, "--algorithm %s is unknown: use ssgd or local",
+                       s->algorithm);
+    if (strcmp(s->model, "softmax") != 0 && !is_toy(s))
+        return dt_fail(err, DT_E_USAGE, "--model %s is unknown: use softmax or toy", s->model);
+    if (!is_toy(s) && !s->data)
+        return dt_fail(err, DT_E_USAGE, "--model %s needs data: name them with --data PATH",
+                       s->model);
+    if (is_toy(s) && s->data)
+        return dt_fail(err, DT_E_USAGE, "--model toy reads no data: leave --data out");
+    if (is_toy(s) && s->target_accuracy > 0)
+        return dt_fail(err, DT_E_USAGE, "--model toy has no accuracy: leave --target-accuracy out");
+    if (s->aggregate > s->workers)
+        return dt_fail(err, DT_E_USAGE,
+                       "--aggregate %llu is more than the %llu workers: use at most --workers",
+                       (unsigned long long)s->aggregate, (unsigned long long)s->workers);
+    return DT_OK;
+}
+
+static enum dt_status
+check_local(const struct settings *s, struct dt_error *err)
+{
+    if (s->workers > 1)
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm local trains in one process: leave --workers out");
+    if (s->rank > 0)
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm local trains in one process: leave --rank out");
+    if (settings_n_ps(s) > 0)
+        return dt_fail(err, DT_E_USAGE, "--algorithm local uses no psd: leave --ps out");
+    return DT_OK;
+}
+
+enum dt_status
+settings_check_train(const struct settings *s, struct dt_error *err)
+{
+    enum dt_status r = check_training(s, err);
+
+    if (r != DT_OK)
+        return r;
+    if (!algorithm_needs_ps(settings_algorithm(s)))
+        return check_local(s, err);
+    if (settings_n_ps(s) == 0)
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s needs psd: name it with --ps, or use dtworker run",
+                       s->algorithm);
+    if (!s->job || !s->job[0])
+        return dt_fail(err, DT_E_USAGE, "which job? name it with --job");
+    if (s->workers > 1 && !dt_options_given(settings_train, s, "rank"))
+        return dt_fail(err, DT_E_USAGE, "which of the %llu workers is this? name it with --rank",
+                       (unsigned long long)s->workers);
+    return DT_OK;
+}
+
+static unsigned
+count(char *const *list)
+{
+    unsigned n = 0;
+
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+enum dt_status
+settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms, struct dt_error *err)
+{
+    unsigned n = count(s->step_delays);
+
+    *ms = 0;
+    if (n == 0)
+        return DT_OK;
+    if (n != 1 && n != s->workers)
+        return dt_fail(err, DT_E_USAGE,
+                       "--step-delay has %u values for %llu workers: give one, or one a worker", n,
+                       (unsigned long long)s->workers);
+    const char *text = s->step_delays[n == 1 ? 0 : rank];
+    if (!dt_parse_u64(text, ms) || *ms > 1000000000)
+        return dt_fail(err, DT_E_USAGE, "--step-delay %s: give whole milliseconds", text);
+    return DT_OK;
+}
+
+enum dt_status
+settings_check_run(struct settings *s, struct dt_error *err)
+{
+    uint64_t ms = 0;
+    enum dt_status r;
+
+    if (settings_algorithm(s) && !algorithm_needs_ps(settings_algorithm(s)) &&
+        !dt_options_given(settings_run, s, "workers"))
+        s->workers = 1;
+    r = check_training(s, err);
+    if (r == DT_OK && !algorithm_needs_ps(settings_algorithm(s)))
+        r = check_local(s, err);
+    for (unsigned rank = 0; r == DT_OK && rank < s->workers; rank++)
+        r = settings_step_delay(s, rank, &ms, err);
+    return r;
+}
+
+void
+settings_length(const struct settings *s, uint64_t rows, uint64_t *steps, uint64_t *steps_per_epoch)
+{
+    struct order o = {s->seed, rows, (uint32_t)s->workers, (uint32_t)s->batch};
+    uint64_t per_epoch = order_steps_per_epoch(&o);
+
+    if (per_epoch == 0) { /* no data: all steps are one epoch */
+        *steps = s->steps > 0 ? s->steps : SETTINGS_TOY_STEPS;
+        *steps_per_epoch = *steps;
+        return;
+    }
+    uint64_t epochs = s->epochs > 0 ? s->epochs : SETTINGS_EPOCHS;
+    *steps = epochs * per_epoch;
+    if (s->steps > 0 && (s->epochs == 0 || s->steps < *steps))
+        *steps = s->steps;
+    *steps_per_epoch = per_epoch;
+}

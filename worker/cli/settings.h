@@ -1,0 +1,86 @@
+/*
+ * settings.h - the options of the commands of dtworker: one struct, one table a command made of shared
+ * rows (proto/base/option.h).
+ */
+#ifndef CLI_SETTINGS_H
+#define CLI_SETTINGS_H
+
+#include <stdint.h>
+
+#include "proto/base/log.h"
+#include "proto/base/option.h"
+#include "worker/train/algorithm.h"
+
+#define SETTINGS_MAX_WORKERS 1024
+#define SETTINGS_EPOCHS 5 /* where neither --epochs nor --steps is given */
+#define SETTINGS_TOY_STEPS 100
+
+struct settings {
+    struct dt_options_head head;
+    bool help;
+    /* the job */
+    char **ps; /* owned, as all strings and lists */
+    char *job;
+    uint64_t rank;
+    uint64_t workers;
+    bool fresh;
+    uint64_t aggregate;
+    int reduce;
+    int on_loss;
+    int64_t lease_ms;
+    int64_t start_timeout_ms;
+    int64_t round_timeout_ms;
+    uint64_t max_bad;
+    int64_t retry_for_ms;
+    /* the training */
+    char *algorithm;
+    char *model;
+    char *data;
+    uint64_t epochs;
+    uint64_t steps;
+    double target_accuracy;
+    uint64_t seed;
+    uint64_t batch;
+    double lr;
+    uint64_t threads;
+    uint64_t step_delay_ms;
+    /* what comes out */
+    char *save;
+    char *metrics;
+    bool json;
+    int log_level; /* index into err|warning|notice|info|debug */
+    int64_t report_fd;
+    /* run, eval */
+    uint64_t ps_tasks;
+    char **step_delays; /* one for all ranks, or one a rank */
+    char *model_file;
+};
+
+extern const struct dt_option settings_train[];
+extern const struct dt_option settings_run[];
+extern const struct dt_option settings_eval[];
+extern const struct dt_option settings_check[];
+
+/* Options that make no sense together or are missing: DT_E_USAGE. */
+enum dt_status settings_check_train(const struct settings *s, struct dt_error *err);
+enum dt_status settings_check_run(struct settings *s, struct dt_error *err);
+
+/* After settings_check_*: never NULL. */
+const struct algorithm *settings_algorithm(const struct settings *s);
+unsigned settings_n_ps(const struct settings *s);
+enum dt_log_level settings_log_level(const struct settings *s);
+const char *settings_reduce(const struct settings *s);
+const char *settings_on_loss(const struct settings *s);
+/* --step-delay of `rank` in `run` (milliseconds). DT_E_USAGE. */
+enum dt_status settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms,
+                                   struct dt_error *err);
+
+/* Append to `argv` ("--name=value") what was given among the options that `run` hands to its
+ * workers as they are. Texts are allocated. False when memory is short or `max` would be passed. */
+bool settings_forward(const struct settings *s, char **argv, unsigned *n, unsigned max);
+
+/* How long to train: the end in steps and the length of an epoch in steps. `rows` 0: a model without data. */
+void settings_length(const struct settings *s, uint64_t rows, uint64_t *steps,
+                     uint64_t *steps_per_epoch);
+
+#endif

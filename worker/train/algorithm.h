@@ -1,0 +1,50 @@
+/*
+ * algorithm.h - training algorithms are rows of one table; one loop (loop.h) drives all rows.
+ *
+ * A row says what a worker does between two exchanges with psd (window, local optimizer, reduction) and
+ * how psd takes it (consistency, locking, server optimizer). ALGORITHMS sections 2 and 3.
+ */
+#ifndef TRAIN_ALGORITHM_H
+#define TRAIN_ALGORITHM_H
+
+#include <stdbool.h>
+
+enum algorithm_consistency {
+    CONSISTENCY_LOCAL, /* no psd: one process alone */
+    CONSISTENCY_SYNC,  /* rounds of a quorum of the members */
+};
+
+enum algorithm_locking {
+    LOCKING_SLICE, /* updates of a slice exclude each other */
+};
+
+enum algorithm_reduction { /* over the gradients of a window */
+                           REDUCTION_MEAN,
+};
+
+enum algorithm_exchange { /* what goes to psd at the end of a window */
+                          EXCHANGE_NONE,
+                          EXCHANGE_GRADIENT,
+};
+
+struct algorithm {
+    const char *name;
+    const char *help; /* one line */
+    enum algorithm_consistency consistency;
+    enum algorithm_locking locking;
+    unsigned window; /* T: batches between two exchanges */
+    enum algorithm_reduction reduction;
+    const char *local_optimizer;  /* NULL: values change by the exchange alone */
+    const char *server_optimizer; /* NULL: no psd */
+    enum algorithm_exchange exchange;
+};
+
+const struct algorithm *algorithm_find(const char *name); /* NULL: unknown */
+const struct algorithm *algorithm_at(unsigned index);     /* NULL: past the end */
+static inline bool
+algorithm_needs_ps(const struct algorithm *a)
+{
+    return a->consistency != CONSISTENCY_LOCAL;
+}
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * loop.c - from step to step: rows, gradient, exchange, accuracy at epoch ends.
+ *
+ * Invariants: `values` always hold one whole step (a pull fills `next`, which takes its place when it is
+ * complete). The step comes from the exchange: it may go by more than one when others closed rounds without us.
+ * Threads: the caller's alone.
+ */
+#include "worker/train/loop_state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "proto/base/clock.h"
+
+static bool
+has_data(const struct loop *l)
+{
+    return model_needs_data(l->plan.model);
+}
+
+static bool
+allocate(struct loop *l)
+{
+    for (uint32_t i = 0; i < l->n_variables; i++) {
+        uint64_t n = model_variable(l->plan.model, i)->elements;
+        l->values[i] = dtw_alloc(n);
+        l->next[i] = dtw_alloc(n);
+        l->gradients[i] = dtw_alloc(n);
+        if (!l->values[i] || !l->next[i] || !l->gradients[i])
+            return false;
+    }
+    l->rows = calloc(l->plan.batch ? l->plan.batch : 1, sizeof(*l->rows));
+    return l->rows;
+}
+
+enum dt_status
+loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *err)
+{
+    enum dt_status s = DT_OK;
+
+    *out = NULL;
+    struct loop *l = calloc(1, sizeof(*l));
+    if (!l)
+        return dt_fail(err, DT_E_NO_MEMORY, "training loop: memory is short");
+    l->plan = *plan;
+    l->n_variables = model_n_variables(plan->model);
+    l->exchange = algorithm_needs_ps(plan->algorithm) ? &loop_exchange_sync : &loop_exchange_local;
+    l->order = (struct order){plan->seed, has_data(l) ? plan->train->n_rows : 0, plan->workers,
+                              plan->batch};
+    if (plan->algorithm->local_optimizer) {
+        struct optimizer_param lr = {"lr", plan->lr};
+        s = optimizer_init(&l->local, plan->algorithm->local_optimizer, &lr, 1, err);
+    }
+    if (s == DT_OK && !allocate(l))
+        s = dt_fail(err, DT_E_NO_MEMORY, "training loop: no memory for values and gradients");
+    if (s != DT_OK) {
+        loop_destroy(l);
+        return s;
+    }
+    *out = l;
+    return DT_OK;
+}
+
+void
+loop_destroy(struct loop *l)
+{
+    if (!l)
+        return;
+    for (uint32_t i = 0; i < l->n_variables; i++) {
+        uint64_t n = model_variable(l->plan.model, i)->elements;
+        dtw_free(l->values[i], n);
+        dtw_free(l->next[i], n);
+        dtw_free(l->gradients[i], n);
+    }
+    free(l->rows);
+    free(l);
+}
+
+const float *const *
+loop_values(const struct loop *l)
+{
+    return l->have_values ? (const float *const *)l->values : NULL;
+}
+
+/* Wait `ms`; true when the loop is to stop. */
+static bool
+stop_wanted(const struct loop *l, int64_t ms)
+{
+    struct pollfd p = {.fd = l->plan.stop_fd, .events = POLLIN, .revents = 0};
+    int64_t deadline = dt_deadline(dt_now_ms(), ms);
+
+    if (p.fd < 0) {
+        if (ms > 0)
+            dt_sleep_ms(ms);
+        return false;
+    }
+    for (;;) {
+        int timeout = ms > 0 ? dt_poll_timeout(dt_now_ms(), deadline) : 0;
+        int n = poll(&p, 1, timeout);
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n == 0 && dt_now_ms() >= deadline)
+            return false;
+    }
+}
+
+/* Rows that a step holds for this rank; a model without data counts one. */
+static uint32_t
+rows_due(const struct loop *l, uint64_t step)
+{
+    return has_data(l) ? order_count(&l->order, step, l->plan.rank) : 1;
+}
+
+/* The window's gradient at the values; sets the loss. False: it is not finite. */
+static bool
+compute(struct loop *l, struct loop_batch *batch)
+{
+    uint32_t n = has_data(l) ? order_rows(&l->order, l->step, l->plan.rank, l->rows) : 1;
+
+    *batch = (struct loop_batch){n, n > 0};
+    if (n == 0)
+        return true;
+    double loss = model_gradient(l->plan.model, l->plan.train, l->rows, n,
+                                 (const float *const *)l->values, l->gradients);
+    l->result.last.loss = loss;
+    return isfinite(loss);
+}
+
+static void
+local_update(struct loop *l)
+{
+    for (uint32_t i = 0; i < l->n_variables; i++) {
+        float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
+        optimizer_apply(&l->local, l->values[i], l->values[i], slots, l->gradients[i],
+                        model_variable(l->plan.model, i)->elements, l->step);
+    }
+}
+
+/* An epoch is over: accuracy at the values pulled, the same in every rank. */
+static bool
+target_reached(struct loop *l)
+{
+    struct loop_point *p = &l->result.last;
+    struct model_score score = {NAN, NAN};
+
+    if (l->plan.test && l->plan.test->n_rows > 0)
+        model_evaluate(l->plan.model, l->plan.test, (const float *const *)l->values, &score);
+    p->accuracy = score.accuracy;
+    return l->plan.target_accuracy > 0 && score.accuracy >= l->plan.target_accuracy;
+}
+
+/* The step went from `before` to l->step. */
+static void
+account(struct loop *l, uint64_t before)
+{
+    struct loop_point *p = &l->result.last;
+
+    for (uint64_t s = before; l->plan.rank < l->plan.workers && s < l->step; s++)
+        l->rows_due += s < l->plan.steps ? rows_due(l, s) : 0;
+    p->step = l->step;
+    p->epoch = l->step / l->plan.steps_per_epoch;
+    p->epoch_end = p->epoch > before / l->plan.steps_per_epoch;
+    p->accuracy = NAN;
+    p->seconds = dt_now_seconds() - l->start;
+}
+
+static enum loop_end
+not_finite(struct loop *l)
+{
+    l->result.status = DTW_NOT_FINITE;
+    snprintf(l->result.text, sizeof(l->result.text),
+             "the loss or its gradient at step %llu is not finite: try a lower --lr (it is %g)",
+             (unsigned long long)l->step, (double)l->plan.lr);
+    return LOOP_NOT_FINITE;
+}
+
+static enum loop_end
+end_of(struct loop *l, enum dtw_status s)
+{
+    if (s == DTW_INTERRUPTED)
+        return LOOP_STOPPED;
+    if (s == DTW_NOT_FINITE)
+        return not_finite(l);
+    l->result.status = s;
+    snprintf(l->result.text, sizeof(l->result.text), "%s",
+             l->err.text[0] ? l->err.text : dtw_strerror(s));
+    return LOOP_FAILED;
+}
+
+static enum loop_end
+one_step(struct loop *l)
+{
+    struct loop_result *r = &l->result;
+    struct loop_batch batch;
+    uint64_t before = l->step;
+
+    if (!compute(l, &batch))
+        return not_finite(l);
+    if (stop_wanted(l, l->plan.step_delay_ms))
+        return LOOP_STOPPED;
+    if (l->plan.algorithm->local_optimizer && batch.n_rows > 0)
+        local_update(l);
+    enum dtw_status s = l->exchange->step(l, &batch);
+    if (s != DTW_OK)
+        return end_of(l, s);
+    account(l, before);
+    if (r->last.epoch_end)
+        r->target_reached = target_reached(l);
+    if (l->plan.point)
+        l->plan.point(l->plan.point_arg, &r->last);
+    return r->target_reached || l->step >= l->plan.steps ? LOOP_DONE : LOOP_RUNNING;
+}
+
+void
+loop_run(struct loop *l, struct loop_result *result)
+{
+    struct loop_result *r = &l->result;
+
+    r->last.steps = l->plan.steps;
+    r->last.loss = r->last.accuracy = NAN;
+    enum dtw_status s = l->exchange->begin(l);
+    l->start = dt_now_seconds();
+    if (s != DTW_OK)
+        r->end = end_of(l, s);
+    else
+        account(l, 0);
+    r->last.epoch_end = false;
+    if (s == DTW_OK && l->step >= l->plan.steps)
+        r->end = LOOP_DONE;
+    while (r->end == LOOP_RUNNING)
+        r->end = one_step(l);
+    r->unseen = l->rows_due > l->rows_taken ? l->rows_due - l->rows_taken : 0;
+    *result = *r;
+}

@@ -1,0 +1,161 @@
+/*
+ * loop_exchange.c - how values come and gradients go: alone, or in synchronous rounds over psd.
+ *
+ * Invariant: after an error `values` still hold a whole step. Threads: the loop's alone.
+ */
+#include "worker/train/loop_state.h"
+
+#include <string.h>
+
+static enum dtw_status
+local_begin(struct loop *l)
+{
+    for (uint32_t i = 0; i < l->n_variables; i++)
+        model_init(l->plan.model, i, l->values[i]);
+    l->have_values = true;
+    return DTW_OK;
+}
+
+/* A push was answered: what became of it. */
+static void
+count_push(struct loop *l, const struct loop_batch *batch, const struct dtw_result *r)
+{
+    struct loop_result *out = &l->result;
+    bool taken = batch->n_rows == 0 || r->accumulated + r->duplicate > 0;
+
+    out->pushes++;
+    out->accepted += taken;
+    out->last.samples += batch->n_rows;
+    if (taken && l->plan.rank < l->plan.workers)
+        l->rows_taken += batch->n_rows;
+    if (batch->n_rows == 0)
+        return;
+    out->last.partial += r->partial;
+    out->last.stale += !taken && r->stale > 0;
+    out->refused += !taken && r->stale == 0;
+}
+
+static enum dtw_status
+local_step(struct loop *l, const struct loop_batch *batch)
+{
+    struct dtw_result applied = {.accumulated = 1};
+
+    count_push(l, batch, &applied);
+    l->step++;
+    return DTW_OK;
+}
+
+const struct loop_exchange loop_exchange_local = {local_begin, local_step};
+
+/* `next` is whole: it takes the place of `values`. */
+static void
+take_next(struct loop *l)
+{
+    for (uint32_t i = 0; i < l->n_variables; i++) {
+        float *whole = l->next[i];
+        l->next[i] = l->values[i];
+        l->values[i] = whole;
+    }
+    l->have_values = true;
+}
+
+static enum dtw_status
+declare_all(struct loop *l)
+{
+    enum dtw_status s = DTW_OK;
+
+    for (uint32_t i = 0; s == DTW_OK && i < l->n_variables; i++) {
+        const struct model_variable *v = model_variable(l->plan.model, i);
+        struct dtw_variable d = {
+            .name = v->name,
+            .n_dims = v->n_dims,
+            .shape = v->shape,
+            .optimizer = l->plan.algorithm->server_optimizer,
+            .lr = l->plan.lr,
+            .init = v->init,
+            .seed = l->plan.seed,
+        };
+        s = dtw_declare(l->plan.client, &d, NULL, &l->err);
+    }
+    return s;
+}
+
+static void
+fill(void *arg, unsigned index, float *values, uint64_t n)
+{
+    const struct loop *l = arg;
+
+    (void)n;
+    model_init(l->plan.model, index, values);
+}
+
+/* Pull the values of step `first` or later. Past the end nothing is waited for: this worker leaves. */
+static enum dtw_status
+pull(struct loop *l, uint64_t first)
+{
+    struct dtw_handle *h = NULL;
+    struct dtw_result r = {0};
+
+    enum dtw_status s =
+        dtw_pull(l->plan.client, l->next, first < l->plan.steps ? first : 0, &h, &l->err);
+    if (s == DTW_OK)
+        s = dtw_wait(h, -1, &r, &l->err);
+    if (s != DTW_OK)
+        return s;
+    take_next(l);
+    uint64_t step = dtw_worker_step(l->plan.client);
+    l->step = step > first ? step : first;
+    return DTW_OK;
+}
+
+/* This worker's life ended: become a member again and go on at the step that JOIN names. */
+static enum dtw_status
+rejoin(struct loop *l)
+{
+    enum dtw_status s;
+    uint64_t first = 0;
+
+    do {
+        l->result.lives_lost++;
+        s = dtw_join(l->plan.client, &first, &l->err);
+        if (s == DTW_OK)
+            s = pull(l, first);
+    } while (s == DTW_LOST);
+    return s;
+}
+
+static enum dtw_status
+sync_begin(struct loop *l)
+{
+    uint64_t first = 0;
+
+    enum dtw_status s = declare_all(l);
+    if (s == DTW_OK)
+        s = dtw_init(l->plan.client, fill, l, &first, &l->err);
+    if (s == DTW_OK)
+        s = pull(l, first);
+    if (s == DTW_LOST)
+        s = rejoin(l);
+    l->result.first_step = l->step;
+    return s;
+}
+
+static enum dtw_status
+sync_step(struct loop *l, const struct loop_batch *batch)
+{
+    const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
+    struct dtw_result r = {0};
+
+    enum dtw_status s =
+        dtw_step(l->plan.client, g, l->next, batch->n_rows, batch->n_batches, &r, &l->err);
+    if (s == DTW_LOST)
+        return rejoin(l);
+    if (s != DTW_OK)
+        return s;
+    count_push(l, batch, &r);
+    take_next(l);
+    l->step = dtw_worker_step(l->plan.client);
+    return DTW_OK;
+}
+
+const struct loop_exchange loop_exchange_sync = {sync_begin, sync_step};

@@ -1,0 +1,44 @@
+/*
+ * loop_state.h - private to the loop files: what a loop holds, and the two ways of an exchange.
+ */
+#ifndef TRAIN_LOOP_STATE_H
+#define TRAIN_LOOP_STATE_H
+
+#include "psd/optim/optimizer.h"
+#include "worker/train/loop.h"
+#include "worker/train/order.h"
+
+struct loop_batch {     /* what a worker brings to a step */
+    uint32_t n_rows;    /* the weight; 0: abstain */
+    unsigned n_batches; /* the count */
+};
+
+/* How values come and gradients go; chosen by the row's consistency. DTW_INTERRUPTED ends the loop. */
+struct loop_exchange {
+    enum dtw_status (*begin)(struct loop *l);
+    /* Returns with the values of a later step in l->values and l->step set, or at an error. */
+    enum dtw_status (*step)(struct loop *l, const struct loop_batch *batch);
+};
+extern const struct loop_exchange loop_exchange_local;
+extern const struct loop_exchange loop_exchange_sync;
+
+struct loop {
+    struct loop_plan plan;
+    const struct loop_exchange *exchange;
+    struct optimizer local; /* when the row names one */
+    struct order order;
+    uint32_t n_variables;
+    float *values[MODEL_MAX_VARIABLES]; /* owned (dtw_alloc); of step `step` */
+    float *next[MODEL_MAX_VARIABLES]; /* owned; what is being pulled: becomes `values` when whole */
+    float *gradients[MODEL_MAX_VARIABLES]; /* owned */
+    uint64_t *rows;                        /* owned; plan.batch row numbers */
+    uint64_t step;
+    bool have_values;
+    uint64_t rows_due;   /* own rows of the steps that are over */
+    uint64_t rows_taken; /* of these: in a push that was taken */
+    double start;        /* seconds */
+    struct dtw_error err;
+    struct loop_result result;
+};
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * metrics.h - JSON lines about a training: {step, epoch, loss, accuracy, samples, samples_per_second,
+ * stale, partial}. One at each epoch end and at most one in `interval_ms` between; each line is flushed.
+ * Numbers that are not known are null. Thread rule: one thread.
+ */
+#ifndef TRAIN_METRICS_H
+#define TRAIN_METRICS_H
+
+#include "worker/train/loop.h"
+
+struct metrics;
+
+/* Replaces the file. DT_E_CANT_CREATE, DT_E_NO_MEMORY. */
+enum dt_status metrics_open(const char *path, int64_t interval_ms, struct metrics **out,
+                            struct dt_error *err);
+/* Writes to a descriptor, which metrics_close closes. */
+enum dt_status metrics_open_fd(int fd, int64_t interval_ms, struct metrics **out,
+                               struct dt_error *err);
+/* `last`: write it whatever the time is. NULL-safe. */
+void metrics_point(struct metrics *m, const struct loop_point *point, bool last);
+/* DT_E_IO when a line could not be written. NULL-safe. */
+enum dt_status metrics_close(struct metrics *m, struct dt_error *err);
+
+#endif
