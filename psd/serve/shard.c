@@ -171,13 +171,18 @@ check_rounds(struct shard *shard, int64_t now, struct outbox *out)
     }
 }
 
+/* A worker that still takes part; readers and those that have left may be gone without a word. */
+static bool
+is_awaited(const struct session *s)
+{
+    return s->rank != DT_NO_RANK && s->view->job->state == JOB_OPEN &&
+           !membership_has_left(&s->view->job->membership, s->rank);
+}
+
 static bool
 is_idle_for_good(const struct shard *shard, const struct session *s)
 {
-    bool live = s->rank != DT_NO_RANK && s->view->job->state == JOB_OPEN &&
-                !membership_has_left(&s->view->job->membership, s->rank);
-
-    return !live && !s->parked && shard_running_ms(shard) - s->seen_ms > IDLE_SESSION_MS;
+    return !is_awaited(s) && !s->parked && shard_running_ms(shard) - s->seen_ms > IDLE_SESSION_MS;
 }
 
 static void
@@ -286,7 +291,7 @@ shard_n_unacknowledged(const struct shard *shard)
     uint32_t n = 0;
 
     for (s = shard->sessions; s; s = s->hh.next)
-        n += !s->acknowledged;
+        n += !s->acknowledged && is_awaited(s);
     return n;
 }
 
