@@ -91,6 +91,8 @@ struct dtw_options {
                                  waits for; "waiting for ENDPOINT" comes each 5 s while psd is not there */
     dtw_log_fn *log;    /* may be NULL */
     void *log_arg;
+    int stop_fd; /* -1: none. A descriptor (borrowed): while it is readable every blocking call
+                  * returns DTW_INTERRUPTED, dtw_open too; all but dtw_cancel, dtw_leave, dtw_close */
 };
 
 /* A variable. Elements = product of the shape (1 for a scalar). */
@@ -138,7 +140,8 @@ typedef void dtw_init_fn(void *arg, unsigned index, float *values, uint64_t n);
 DTW_API enum dtw_status dtw_init(struct dtw_client *client, dtw_init_fn *fill, void *arg,
                                  uint64_t *first_step, struct dtw_error *err);
 
-/* After DTW_LOST: register anew and become a member again. Blocks up to retry_for_ms. */
+/* After DTW_LOST: register anew and become a member again; then pull with want = *first_step. Until
+ * then every push and pull ends with DTW_LOST. Blocks up to retry_for_ms. */
 DTW_API enum dtw_status dtw_join(struct dtw_client *client, uint64_t *first_step,
                                  struct dtw_error *err);
 
@@ -168,14 +171,16 @@ DTW_API enum dtw_status dtw_step(struct dtw_client *client, const float *const *
                                  struct dtw_result *result, struct dtw_error *err);
 
 /* Wait for a request; timeout_ms < 0: without limit. DTW_PENDING when the time is over: the request
- * goes on and its buffers stay lent. Any other status ends the handle, which is then freed. */
+ * goes on and its buffers stay lent. Any other status ends the handle, which is then freed;
+ * DTW_INTERRUPTED does so as dtw_cancel would. */
 DTW_API enum dtw_status dtw_wait(struct dtw_handle *handle, int64_t timeout_ms,
                                  struct dtw_result *result, struct dtw_error *err);
 /* Give up a request and get its buffers back; frees the handle. What was sent may still be applied.
  * Blocks until the transport lets go of the buffers: up to a few seconds. */
 DTW_API void dtw_cancel(struct dtw_handle *handle);
 
-/* Make waits of this client return DTW_INTERRUPTED, now and until dtw_interrupt_clear. Async-signal-safe. */
+/* Make waits of this client return DTW_INTERRUPTED, now and until dtw_interrupt_clear; all but those
+ * of dtw_cancel, dtw_leave and dtw_close. Async-signal-safe. */
 DTW_API void dtw_interrupt(struct dtw_client *client);
 DTW_API void dtw_interrupt_clear(struct dtw_client *client);
 

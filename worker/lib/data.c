@@ -1,0 +1,153 @@
+/*
+ * data.c - splits a request over all variables into messages: at most 64 slices and message_bytes of
+ * payload each, all of one home shard, in order. Lock held.
+ */
+#include "worker/lib/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct split { /* the messages that are being filled: one a shard of each ps task */
+    struct dtw_client *client;
+    struct dtw_handle *handle;
+    const struct data_request *request;
+    struct message *open[DT_MAX_SHARDS]; /* of the ps task at hand */
+};
+
+#define FINITE_RUN 4096
+
+bool
+data_is_finite(const float *values, uint64_t n)
+{
+    uint64_t i, k;
+
+    for (i = 0; i < n; i += FINITE_RUN) {
+        uint64_t run = n - i < FINITE_RUN ? n - i : FINITE_RUN;
+        uint32_t bad = 0;
+
+        for (k = 0; k < run; k++) {
+            uint32_t bits;
+
+            memcpy(&bits, &values[i + k], sizeof(bits));
+            bad |= (bits & 0x7f800000u) == 0x7f800000u;
+        }
+        if (bad)
+            return false;
+    }
+    return true;
+}
+
+static bool
+fits(const struct split *s, const struct message *m, uint64_t bytes)
+{
+    return m->n_items < DT_MAX_ITEMS &&
+           m->out_bytes + m->in_bytes + bytes <= s->client->message_bytes;
+}
+
+static struct message *
+open_message(struct split *s, uint32_t task, uint32_t shard)
+{
+    const struct data_request *r = s->request;
+    struct message *m = message_create(s->client->tasks[task].shards[shard], r->op, DT_MAX_ITEMS);
+
+    if (!m)
+        return NULL;
+    m->counter = r->counter;
+    m->weight = r->weight;
+    m->count = r->count;
+    handle_add(s->handle, m);
+    s->open[shard] = m;
+    return m;
+}
+
+static bool
+add_slice(struct split *s, uint32_t index, uint32_t slice)
+{
+    const struct data_request *r = s->request;
+    struct variable *v = &s->client->declared.items[index];
+    uint32_t n = dt_slice_elements(v->elements, slice);
+    uint64_t start = (uint64_t)slice * DT_SLICE_ELEMENTS, bytes = n * sizeof(float);
+    uint64_t held = atomic_load_explicit(&v->versions[slice], memory_order_relaxed);
+    struct message *m = s->open[v->homes[slice]];
+    struct message_item *it;
+
+    if (!m || !fits(s, m, (r->gradients ? bytes : 0) + (r->values ? bytes : 0)))
+        m = open_message(s, v->decl.task, v->homes[slice]);
+    if (!m)
+        return false;
+    it = &m->items[m->n_items++];
+    it->variable = v->id;
+    it->slice = slice;
+    it->n = n;
+    it->version = r->op == DT_OP_PULL ? DT_NO_VERSION : held;
+    it->want = r->op == DT_OP_PULL ? r->want : held + 1;
+    it->out = r->gradients ? r->gradients[index] + start : NULL;
+    it->in = r->values ? r->values[index] + start : NULL;
+    it->version_held = &v->versions[slice];
+    m->out_bytes += it->out ? bytes : 0;
+    m->in_bytes += it->in ? bytes : 0;
+    s->handle->result.n_slices++;
+    return true;
+}
+
+static bool
+add_variable(struct split *s, uint32_t index)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->client->declared.items[index].n_slices; k++) {
+        if (!add_slice(s, index, k))
+            return false;
+    }
+    return true;
+}
+
+static bool
+add_task(struct split *s, uint32_t task)
+{
+    const struct declared *d = &s->client->declared;
+    uint32_t i;
+
+    memset(s->open, 0, sizeof(s->open));
+    for (i = 0; i < d->n; i++) {
+        if (d->items[i].decl.task == task && !add_variable(s, i))
+            return false;
+    }
+    return true;
+}
+
+struct dtw_handle *
+data_request(struct dtw_client *client, const struct data_request *r)
+{
+    struct split s = {.client = client, .handle = handle_create(client), .request = r};
+    uint32_t t;
+
+    if (!s.handle)
+        return NULL;
+    s.handle->is_push = r->op != DT_OP_PULL;
+    s.handle->is_pull = r->values != NULL;
+    for (t = 0; t < client->n_tasks; t++) {
+        if (add_task(&s, t))
+            continue;
+        handle_destroy(s.handle);
+        return NULL;
+    }
+    return s.handle;
+}
+
+struct dtw_handle *
+data_init_request(struct dtw_client *client, uint32_t index, const float *values)
+{
+    const float **gradients = calloc(index + 1, sizeof(*gradients));
+    struct data_request r = {.op = DT_OP_INIT, .gradients = gradients};
+    struct split s = {.client = client, .handle = handle_create(client), .request = &r};
+
+    if (gradients)
+        gradients[index] = values;
+    if (!s.handle || !gradients || !add_variable(&s, index)) {
+        handle_destroy(s.handle);
+        s.handle = NULL;
+    }
+    free((void *)gradients);
+    return s.handle;
+}

@@ -1,0 +1,286 @@
+/*
+ * declare.c - the variables of the job. dtw_declare only notes; declare_send talks to psd. Lock held.
+ */
+#include "worker/lib/declare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/clock.h"
+#include "worker/lib/handle.h"
+
+bool
+declare_init(struct declared *d, uint32_t n_tasks)
+{
+    d->task_bytes = calloc(n_tasks, sizeof(*d->task_bytes));
+    return d->task_bytes != NULL;
+}
+
+void
+declare_deinit(struct declared *d)
+{
+    uint32_t i;
+
+    for (i = 0; i < d->n; i++) {
+        free(d->items[i].homes);
+        free((void *)d->items[i].versions);
+    }
+    free(d->items);
+    free(d->task_bytes);
+}
+
+uint64_t
+declare_fingerprint(const struct declared *d)
+{
+    uint64_t f = DT_FINGERPRINT_START;
+    uint32_t i;
+
+    for (i = 0; i < d->n; i++)
+        f = dt_declaration_fingerprint(f, &d->items[i].decl);
+    return f;
+}
+
+void
+declare_forget_versions(struct declared *d)
+{
+    uint32_t i, k;
+
+    for (i = 0; i < d->n; i++) {
+        for (k = 0; k < d->items[i].n_slices; k++)
+            atomic_store_explicit(&d->items[i].versions[k], DT_NO_VERSION, memory_order_relaxed);
+    }
+}
+
+uint32_t
+declare_place(const uint64_t *task_bytes, uint32_t n_tasks)
+{
+    uint32_t i, best = 0;
+
+    for (i = 1; i < n_tasks; i++) {
+        if (task_bytes[i] < task_bytes[best])
+            best = i;
+    }
+    return best;
+}
+
+static bool
+copy_word(char *out, size_t bytes, const char *word, const char *def)
+{
+    if (!word)
+        word = def;
+    if (strlen(word) >= bytes)
+        return false;
+    snprintf(out, bytes, "%s", word);
+    return *word != 0;
+}
+
+static bool
+is_known_name(const struct declared *d, const char *name)
+{
+    uint32_t i;
+
+    for (i = 0; i < d->n; i++) {
+        if (!strcmp(d->items[i].decl.name, name))
+            return true;
+    }
+    return false;
+}
+
+static enum dtw_status
+fill(const struct dtw_variable *v, struct dt_declaration *decl, struct dtw_error *err)
+{
+    memset(decl, 0, sizeof(*decl));
+    if (!v->name || !copy_word(decl->name, sizeof(decl->name), v->name, "") ||
+        strspn(v->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-") !=
+            strlen(v->name))
+        return client_error(err, DTW_INVALID,
+                            "variable %s: a name is 1 to %d bytes of [A-Za-z0-9_./:-]",
+                            v->name ? v->name : "(null)", DT_MAX_NAME);
+    if (v->n_dims > DT_MAX_DIMS || (v->n_dims && !v->shape))
+        return client_error(err, DTW_INVALID, "variable %s: at most %d dimensions", v->name,
+                            DT_MAX_DIMS);
+    if (!copy_word(decl->optimizer, sizeof(decl->optimizer), v->optimizer, "sgd") ||
+        !copy_word(decl->init, sizeof(decl->init), v->init, "values"))
+        return client_error(err, DTW_INVALID,
+                            "variable %s: optimizer and init are words of 1 to 23 bytes", v->name);
+    decl->n_dims = v->n_dims;
+    if (v->n_dims)
+        memcpy(decl->shape, v->shape, v->n_dims * sizeof(*v->shape));
+    decl->seed = v->seed;
+    decl->n_params = 1;
+    snprintf(decl->params[0].name, sizeof(decl->params[0].name), "lr");
+    decl->params[0].value = v->lr;
+    if (dt_declaration_elements(decl) == 0)
+        return client_error(err, DTW_INVALID,
+                            "variable %s: a dimension is 0, or more than 2^40 elements", v->name);
+    return DTW_OK;
+}
+
+static bool
+grow(struct declared *d)
+{
+    struct variable *bigger;
+    uint32_t cap = d->cap ? 2 * d->cap : 16;
+
+    if (d->n < d->cap)
+        return true;
+    bigger = realloc(d->items, cap * sizeof(*bigger));
+    if (!bigger)
+        return false;
+    d->items = bigger;
+    d->cap = cap;
+    return true;
+}
+
+static enum dtw_status
+append(struct dtw_client *client, const struct dt_declaration *decl, struct dtw_error *err)
+{
+    struct declared *d = &client->declared;
+    struct variable v = {.decl = *decl, .elements = dt_declaration_elements(decl)};
+    uint32_t k;
+
+    v.n_slices = dt_n_slices(v.elements);
+    v.decl.task = declare_place(d->task_bytes, client->n_tasks);
+    v.homes = calloc(v.n_slices, 1);
+    v.versions = calloc(v.n_slices, sizeof(*v.versions));
+    if (!v.homes || !v.versions || !grow(d)) {
+        free(v.homes);
+        free((void *)v.versions);
+        return client_error(err, DTW_NO_MEMORY, "short of memory");
+    }
+    for (k = 0; k < v.n_slices; k++)
+        atomic_init(&v.versions[k], DT_NO_VERSION);
+    d->task_bytes[v.decl.task] += v.elements * sizeof(float);
+    d->items[d->n++] = v;
+    return DTW_OK;
+}
+
+enum dtw_status
+dtw_declare(struct dtw_client *client, const struct dtw_variable *variable, unsigned *index,
+            struct dtw_error *err)
+{
+    struct dt_declaration decl;
+    enum dtw_status status = client_enter(client, err);
+
+    if (status != DTW_OK)
+        return status;
+    if (!variable)
+        status = client_error(err, DTW_INVALID, "no variable");
+    else if (client->declared.closed)
+        status = client_error(err, DTW_INVALID, "variables are declared before dtw_init");
+    else if (client->declared.n == DT_MAX_VARIABLES)
+        status = client_error(err, DTW_INVALID, "at most %d variables", DT_MAX_VARIABLES);
+    else
+        status = fill(variable, &decl, err);
+    if (status == DTW_OK && is_known_name(&client->declared, decl.name))
+        status = client_error(err, DTW_INVALID, "variable %s is declared twice", decl.name);
+    if (status == DTW_OK)
+        status = append(client, &decl, err);
+    if (status == DTW_OK && index)
+        *index = client->declared.n - 1;
+    client_exit(client);
+    return status;
+}
+
+static bool
+encode_body(const struct declared *d, struct dt_buffer *body)
+{
+    uint32_t i;
+
+    dt_write_array(body, d->n);
+    for (i = 0; i < d->n; i++)
+        dt_declaration_encode(body, &d->items[i].decl);
+    return !body->failed;
+}
+
+/* [index, variable id, homes] */
+static bool
+read_home(struct dtw_client *client, const struct task *t, struct dt_reader *r)
+{
+    uint32_t n = dt_read_array(r, 64);
+    uint64_t index = dt_read_u64_max(r, DT_MAX_VARIABLES);
+    uint64_t id = dt_read_u64_max(r, UINT32_MAX);
+    struct dt_bytes homes = dt_read_bin(r, DT_MAX_BODY_BYTES);
+    struct variable *v;
+    uint32_t i;
+
+    if (r->failed || n < 3 || index >= client->declared.n)
+        return false;
+    v = &client->declared.items[index];
+    if (v->decl.task != t->index || homes.len != v->n_slices)
+        return false;
+    for (i = 0; i < homes.len; i++) {
+        if (homes.p[i] >= t->n_shards)
+            return false;
+    }
+    v->id = (uint32_t)id;
+    memcpy(v->homes, homes.p, homes.len);
+    for (i = 3; i < n; i++)
+        dt_read_skip(r);
+    return !r->failed;
+}
+
+static bool
+read_homes(struct dtw_client *client, const struct task *t, const struct dt_buffer *body)
+{
+    uint32_t i, n, expected = 0;
+    struct dt_reader r;
+
+    for (i = 0; i < client->declared.n; i++)
+        expected += client->declared.items[i].decl.task == t->index;
+    dt_reader_init(&r, body->data, body->len);
+    n = dt_read_array(&r, DT_MAX_VARIABLES);
+    for (i = 0; i < n; i++) {
+        if (!read_home(client, t, &r))
+            return false;
+    }
+    return !r.failed && n == expected;
+}
+
+static struct dtw_handle *
+create_request(struct dtw_client *client, struct dtw_error *err)
+{
+    struct dtw_handle *h = handle_create(client);
+    uint32_t i;
+
+    for (i = 0; h && i < client->n_tasks; i++) {
+        struct message *m = message_create(client->tasks[i].shards[0], DT_OP_DECLARE, 0);
+
+        if (m && encode_body(&client->declared, &m->body)) {
+            handle_add(h, m);
+            continue;
+        }
+        message_destroy(m);
+        handle_destroy(h);
+        h = NULL;
+    }
+    if (!h)
+        client_error(err, DTW_NO_MEMORY, "short of memory, or declarations of more than 1 MiB");
+    return h;
+}
+
+enum dtw_status
+declare_send(struct dtw_client *client, struct dtw_error *err)
+{
+    struct dtw_handle *h = create_request(client, err);
+    enum dtw_status status;
+    uint32_t i;
+
+    if (!h)
+        return DTW_NO_MEMORY;
+    status = handle_run(h, &h, DT_FOREVER, true, err);
+    if (!h)
+        return status;
+    for (i = 0; status == DTW_OK && i < client->n_tasks; i++) {
+        struct task *t = &client->tasks[i];
+
+        if (read_homes(client, t, &h->control[i].body))
+            t->declared_incarnation = t->incarnation;
+        else
+            status = client_error(err, DTW_PROTOCOL,
+                                  "ps task %u at %s: an illegal reply to DECLARE", i, t->endpoint);
+    }
+    handle_destroy(h);
+    return status;
+}

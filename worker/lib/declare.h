@@ -1,0 +1,40 @@
+/*
+ * declare.h - the variables of the job: declarations, placement over ps tasks, homes, versions held.
+ * Private.
+ */
+#ifndef WORKER_LIB_DECLARE_H
+#define WORKER_LIB_DECLARE_H
+
+#include <stdatomic.h>
+
+#include "proto/wire/declare.h"
+#include "worker/lib/dtworker.h"
+
+struct variable {
+    struct dt_declaration decl;
+    uint64_t elements;
+    uint32_t n_slices;
+    uint32_t id;                /* on its ps task */
+    uint8_t *homes;             /* owned: the shard of each slice */
+    _Atomic uint64_t *versions; /* owned: of each slice at its last pull; DT_NO_VERSION: none */
+};
+
+struct declared {
+    struct variable *items; /* owned */
+    uint32_t n, cap;
+    uint64_t *task_bytes; /* owned: placed so far, one a ps task */
+    bool closed;          /* dtw_init was called */
+};
+
+struct dtw_client;
+
+bool declare_init(struct declared *d, uint32_t n_tasks);
+void declare_deinit(struct declared *d);
+uint64_t declare_fingerprint(const struct declared *d);
+void declare_forget_versions(struct declared *d);
+/* The ps task with the fewest bytes so far; the lowest index on ties. */
+uint32_t declare_place(const uint64_t *task_bytes, uint32_t n_tasks);
+/* DECLARE to every ps task; keeps ids and homes. Lock held. */
+enum dtw_status declare_send(struct dtw_client *client, struct dtw_error *err);
+
+#endif
