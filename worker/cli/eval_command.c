@@ -158,7 +158,8 @@ put_json(const struct evaluation *e, struct dt_error *err)
     uint64_t step;
     if (o && dt_parse_u64(meta(e, "step"), &step))
         json_object_set_new(o, "step", json_integer((json_int_t)step));
-    bool bad = !o || json_dumpf(o, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF;
+    bool bad = !o || json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
+               putchar('\n') == EOF;
     json_decref(o);
     return bad ? dt_fail(err, DT_E_IO, "the result could not be written") : DT_OK;
 }

@@ -123,7 +123,8 @@ report_write_json(const struct report *r, FILE *out, struct dt_error *err)
     json_t *o = report_json(r);
 
     errno = 0;
-    if (!o || json_dumpf(o, out, JSON_COMPACT) != 0 || fputc('\n', out) == EOF || fflush(out) != 0)
+    if (!o || json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
+        fputc('\n', out) == EOF || fflush(out) != 0)
         s = dt_fail(err, DT_E_IO, "the final report could not be written: %s",
                     errno ? strerror(errno) : "memory is short");
     json_decref(o);

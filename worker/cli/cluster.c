@@ -1,0 +1,221 @@
+/*
+ * cluster.c - make, start and stop a private cluster. Watching it stands in cluster_watch.c.
+ *
+ * Invariant: whatever was started is in `ps` or `workers` before anything else can fail, so
+ * cluster_stop ends it. Threads: main alone.
+ */
+#include "worker/cli/cluster.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/cli/cluster_argv.h"
+
+#define SOCKET_PATH_MAX 80 /* of the directory: an ipc path ends at 107 bytes, shards add to it */
+
+static enum dt_status
+make_directory(struct cluster *c, struct dt_error *err)
+{
+    const char *base = getenv("TMPDIR");
+
+    if (!base || !*base || strlen(base) + sizeof("/dtworker-XXXXXX") > SOCKET_PATH_MAX)
+        base = "/tmp";
+    snprintf(c->directory, sizeof(c->directory), "%s/dtworker-XXXXXX", base);
+    if (mkdtemp(c->directory))
+        return DT_OK;
+    int why = errno;
+    c->directory[0] = '\0';
+    return dt_fail(err, DT_E_CANT_CREATE, "a private directory in %s: %s: set TMPDIR", base,
+                   strerror(why));
+}
+
+static int
+remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+static void
+remove_directory(struct cluster *c)
+{
+    if (c->directory[0] &&
+        nftw(c->directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
+        dt_log(DT_LOG_WARNING, "%s could not be removed: %s", c->directory, strerror(errno));
+    c->directory[0] = '\0';
+}
+
+/* dir/NAME into out when it is a program. */
+static bool
+is_program(const char *dir, size_t dir_len, const char *name, char *out, size_t bytes)
+{
+    int n = snprintf(out, bytes, "%.*s%s", (int)dir_len, dir, name);
+
+    return n > 0 && (size_t)n < bytes && access(out, X_OK) == 0;
+}
+
+/* psd stands beside this program (build), in ../sbin (installed), or in PATH. */
+static enum dt_status
+find_programs(struct cluster *c, struct dt_error *err)
+{
+    ssize_t n = readlink("/proc/self/exe", c->self, sizeof(c->self) - 1);
+    if (n <= 0)
+        return dt_fail(err, DT_E_INTERNAL, "/proc/self/exe: %s", strerror(errno));
+    c->self[n] = '\0';
+    size_t dir = (size_t)(strrchr(c->self, '/') - c->self);
+    if (is_program(c->self, dir, "/psd", c->psd, sizeof(c->psd)) ||
+        is_program(c->self, dir, "/../sbin/psd", c->psd, sizeof(c->psd)))
+        return DT_OK;
+    for (const char *p = getenv("PATH"); p && *p;) {
+        size_t len = strcspn(p, ":");
+        if (len > 0 && is_program(p, len, "/psd", c->psd, sizeof(c->psd)))
+            return DT_OK;
+        p += len + (p[len] == ':');
+    }
+    return dt_fail(err, DT_E_NO_INPUT,
+                   "the program psd is neither beside %s nor in ../sbin nor in PATH", c->self);
+}
+
+enum dt_status
+cluster_create(const struct settings *s, struct cluster **out, struct dt_error *err)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+
+    *out = NULL;
+    if (!c)
+        return dt_fail(err, DT_E_NO_MEMORY, "private cluster: memory is short");
+    c->s = s;
+    c->n_ps = algorithm_needs_ps(settings_algorithm(s)) ? (unsigned)s->ps_tasks : 0;
+    c->n_workers = (unsigned)s->workers;
+    c->ps = calloc(c->n_ps ? c->n_ps : 1, sizeof(*c->ps));
+    c->workers = calloc(c->n_workers, sizeof(*c->workers));
+    for (unsigned i = 0; c->workers && i < c->n_workers; i++)
+        c->workers[i].report_fd = -1;
+    enum dt_status r = DT_OK;
+    if (!c->ps || !c->workers)
+        r = dt_fail(err, DT_E_NO_MEMORY, "private cluster: memory is short");
+    if (r == DT_OK)
+        r = find_programs(c, err);
+    if (r == DT_OK)
+        r = make_directory(c, err);
+    if (r != DT_OK) {
+        cluster_destroy(c);
+        return r;
+    }
+    *out = c;
+    return DT_OK;
+}
+
+static enum dt_status
+start_psd(struct cluster *c, unsigned index, int null_fd, struct dt_error *err)
+{
+    struct cluster_argv argv = {0};
+    char name[32];
+
+    snprintf(name, sizeof(name), "psd %u", index);
+    if (!cluster_argv_psd(&argv, c, index)) {
+        cluster_argv_deinit(&argv);
+        return dt_fail(err, DT_E_NO_MEMORY, "%s: memory is short", name);
+    }
+    struct child_plan plan = {c->psd, argv.v, null_fd, -1, true};
+    enum dt_status r = child_start(&c->ps[index], name, &plan, err);
+    cluster_argv_deinit(&argv);
+    return r;
+}
+
+/* Rank 0 talks to the user; the others only report. */
+static enum dt_status
+start_worker(struct cluster *c, unsigned rank, int null_fd, struct dt_error *err)
+{
+    struct cluster_worker *w = &c->workers[rank];
+    struct cluster_argv argv = {0};
+    char name[32];
+    int fds[2];
+
+    snprintf(name, sizeof(name), "worker %u", rank);
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return dt_fail(err, DT_E_INTERNAL, "%s: pipe: %s", name, strerror(errno));
+    w->report_fd = fds[0];
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    enum dt_status r = DT_OK;
+    if (!cluster_argv_worker(&argv, c, rank, fds[1]))
+        r = dt_fail(err, DT_E_NO_MEMORY, "%s: memory is short", name);
+    int out = rank > 0 ? null_fd : c->s->json ? STDERR_FILENO : -1;
+    struct child_plan plan = {c->self, argv.v, out, fds[1], false};
+    if (r == DT_OK)
+        r = child_start(&w->child, name, &plan, err);
+    cluster_argv_deinit(&argv);
+    close(fds[1]);
+    return r;
+}
+
+enum dt_status
+cluster_start(struct cluster *c, struct dt_error *err)
+{
+    enum dt_status r = DT_OK;
+    int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    if (null_fd < 0)
+        return dt_fail(err, DT_E_INTERNAL, "/dev/null: %s", strerror(errno));
+    for (unsigned i = 0; r == DT_OK && i < c->n_ps; i++)
+        r = start_psd(c, i, null_fd, err);
+    for (unsigned i = 0; r == DT_OK && i < c->n_workers; i++)
+        r = start_worker(c, i, null_fd, err);
+    close(null_fd);
+    return r;
+}
+
+/* SIGTERM, at most CLUSTER_WORKER_STOP_MS to leave the job, SIGKILL. */
+static void
+stop_workers(struct cluster *c)
+{
+    int64_t ms = CLUSTER_WORKER_STOP_MS;
+
+    for (unsigned i = 0; i < c->n_workers; i++) {
+        c->workers[i].stopped |= child_is_running(&c->workers[i].child);
+        child_signal(&c->workers[i].child, SIGTERM);
+    }
+    for (unsigned i = 0; i < c->n_workers; i++) {
+        if (!children_wait(&c->workers[i].child, 1, ms)) {
+            child_signal(&c->workers[i].child, SIGKILL);
+            children_wait(&c->workers[i].child, 1, CLUSTER_WORKER_STOP_MS);
+            ms = 0; /* the time is over for the others, too */
+        }
+    }
+}
+
+void
+cluster_stop(struct cluster *c)
+{
+    stop_workers(c);
+    /* After a good end psd --once ends by itself. */
+    if (c->code != 0 || !children_wait(c->ps, c->n_ps, CLUSTER_PSD_STOP_MS))
+        children_stop(c->ps, c->n_ps, SIGTERM, CLUSTER_PSD_STOP_MS);
+    remove_directory(c);
+}
+
+void
+cluster_destroy(struct cluster *c)
+{
+    if (!c)
+        return;
+    if (c->ps && c->workers)
+        cluster_stop(c);
+    for (unsigned i = 0; c->workers && i < c->n_workers; i++) {
+        if (c->workers[i].report_fd >= 0)
+            close(c->workers[i].report_fd);
+        dt_buffer_deinit(&c->workers[i].text);
+        json_decref(c->workers[i].document);
+    }
+    free(c->ps);
+    free(c->workers);
+    free(c);
+}
