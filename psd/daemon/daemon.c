@@ -47,6 +47,7 @@ struct daemon {
     struct watchdog watchdog;
     int64_t next_status_ms, next_check_ms;
     int signal_fd;
+    bool stopped_by_signal;
 };
 
 static enum dt_status
@@ -252,6 +253,7 @@ must_stop(struct daemon *d, int *code)
         reload(d);
     *code = 0;
     if (number) {
+        d->stopped_by_signal = true;
         dt_log(DT_LOG_INFO, "%s: stopping", number == SIGINT ? "SIGINT" : "SIGTERM");
         return true;
     }
@@ -297,7 +299,7 @@ stop(struct daemon *d)
                                                             : LINGER_MS;
     uint32_t i;
 
-    signals_begin_stop(d->config->stop_timeout_ms);
+    signals_begin_stop(d->config->stop_timeout_ms, d->stopped_by_signal);
     for (i = 0; i < d->n_threads; i++) {
         if (d->threads[i].started)
             shard_thread_stop(&d->threads[i]);

@@ -79,14 +79,31 @@ arm_deadline(int64_t timeout_ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+static void
+take_note(int number)
+{
+    (void)number;
+}
+
+/* A stop that no signal began (--once, psctl) takes the first one as the request that it fulfils. */
+static void
+arm_second_signal(bool by_signal)
+{
+    struct sigaction action = {0};
+
+    action.sa_handler = by_signal ? SIG_DFL : take_note;
+    action.sa_flags = by_signal ? 0 : (int)SA_RESETHAND;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
 void
-signals_begin_stop(int64_t timeout_ms)
+signals_begin_stop(int64_t timeout_ms, bool by_signal)
 {
     sigset_t set;
 
     arm_deadline(timeout_ms);
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
+    arm_second_signal(by_signal);
     sigemptyset(&set);
     sigaddset(&set, SIGALRM);
     sigaddset(&set, SIGTERM);

@@ -1,71 +1,89 @@
 /*
- * kernels.c - element-wise loops. Pure: pointers and sizes, no allocation; any thread.
- *
- * The same bits on every processor: built with -ffp-contract=off and without -ffast-math, cloned for
- * wider vectors. `g` may stand unaligned in a received frame: it is read through an unaligned type.
+ * kernels.c - element-wise loops that the compiler vectorises, in one clone for each instruction set
+ * of x86-64; the loader picks the best one. Every clone gives the same bits: no FMA contraction, no
+ * re-association (see psd/CMakeLists.txt). No state; any thread.
  */
 #include "psd/optim/kernels.h"
 
 #include <stdint.h>
+#include <string.h>
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&      \
-    !defined(__clang__)
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+/* Clones need ifunc, which runs before the sanitizers are ready. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(PSD_NO_CLONES)
+#define CLONED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
-#define CLONES
+#define CLONED
 #endif
 
-typedef float unaligned_float __attribute__((aligned(1)));
-typedef uint32_t unaligned_bits __attribute__((aligned(1), may_alias));
+/* Element i depends on element i only, also when out is w: no run-time test for overlap. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
 
-CLONES void
+/* Unaligned; compiles to a plain (vector) load. */
+static inline float
+load(const void *g, size_t i)
+{
+    float x;
+
+    memcpy(&x, (const char *)g + i * sizeof(x), sizeof(x));
+    return x;
+}
+
+CLONED void
 kernel_scale(float *acc, const void *g, float scale, size_t n)
 {
-    const unaligned_float *x = g;
     size_t i;
 
+    INDEPENDENT
     for (i = 0; i < n; i++)
-        acc[i] = scale * x[i];
+        acc[i] = scale * load(g, i);
 }
 
-CLONES void
-kernel_axpy(float *restrict acc, const void *restrict g, float scale, size_t n)
+CLONED void
+kernel_axpy(float *acc, const void *g, float scale, size_t n)
 {
-    const unaligned_float *x = g;
     size_t i;
 
+    INDEPENDENT
     for (i = 0; i < n; i++)
-        acc[i] += scale * x[i];
+        acc[i] += scale * load(g, i);
 }
 
-CLONES void
+CLONED void
 kernel_divide(float *g, float divisor, size_t n)
 {
     size_t i;
 
+    INDEPENDENT
     for (i = 0; i < n; i++)
         g[i] /= divisor;
 }
 
-CLONES void
+CLONED void
 kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n)
 {
-    const unaligned_float *x = g;
     size_t i;
 
+    INDEPENDENT
     for (i = 0; i < n; i++)
-        out[i] = w[i] - lr * x[i];
+        out[i] = w[i] - lr * load(g, i);
 }
 
-/* NaN and Inf are the values whose exponent bits are all set. */
-CLONES bool
+/* NaN and Inf are the numbers whose exponent bits are all set. */
+CLONED bool
 kernel_is_finite(const void *g, size_t n)
 {
-    const unaligned_bits *x = g;
-    uint32_t bad = 0;
+    const uint32_t exponent = 0x7f800000;
+    uint32_t bad = 0, bits;
     size_t i;
 
-    for (i = 0; i < n; i++)
-        bad |= (uint32_t)((x[i] & 0x7f800000u) == 0x7f800000u);
+    for (i = 0; i < n; i++) {
+        memcpy(&bits, (const char *)g + i * sizeof(bits), sizeof(bits));
+        bad |= (bits & exponent) == exponent;
+    }
     return !bad;
 }

@@ -4,7 +4,7 @@
  *
  * Sources of the equations: ALGORITHMS section 1 (TensorFlow's training ops). `g` may be unaligned
  * (it may stand in a received frame): it is read by memcpy-like loads. Other pointers are 4-byte aligned. `out` may be `w` (in place).
- * Each has a plain reference twin (suffix _ref) for the tests.
+ * Each has a plain reference twin (suffix _ref) for the tests: kernels_ref.h.
  */
 #ifndef PSD_OPTIM_KERNELS_H
 #define PSD_OPTIM_KERNELS_H

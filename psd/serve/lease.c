@@ -136,6 +136,8 @@ shard_once_state(const struct shard *shard, int64_t now)
     enum once_state state = ONCE_RUNNING;
 
     (void)now;
+    if (shard->control->pendings) /* an answer is still to come, LEAVE's among them */
+        return ONCE_RUNNING;
     for (job = shard->control->jobs; job; job = job->next) {
         int64_t span;
 

@@ -12,6 +12,7 @@
 #include "psd/serve/parked.h"
 #include "psd/serve/session.h"
 
+#define REPEAT_GOODBYE_MS 200
 #define MAX_TURN_MS 500        /* a longer gap between two ticks: psd did not turn */
 #define IDLE_SESSION_MS 120000 /* readers, and workers that have left */
 
@@ -210,13 +211,40 @@ run_clock(struct shard *shard, int64_t now)
         atomic_fetch_add(&shard->shared->running_ms, span < MAX_TURN_MS ? span : MAX_TURN_MS);
 }
 
+static void
+say_goodbye(struct session *s, struct outbox *out)
+{
+    struct reply_to to = session_reply_to(s, DT_OP_GOODBYE, 0);
+
+    while (s->parked)
+        parked_refuse(s->parked, DT_R_GOING_DOWN, "psd is shutting down", out);
+    reply_status(out, &to, DT_R_GOING_DOWN, "psd is shutting down", view_step(s->view));
+}
+
+/* A peer that has gone meanwhile is found out by a send that fails. */
+static void
+repeat_goodbye(struct shard *shard, int64_t now, struct outbox *out)
+{
+    struct session *s;
+
+    if (now - shard->goodbye_ms < REPEAT_GOODBYE_MS)
+        return;
+    shard->goodbye_ms = now;
+    for (s = shard->sessions; s; s = s->hh.next) {
+        if (!s->acknowledged)
+            say_goodbye(s, out);
+    }
+}
+
 void
 shard_tick(struct shard *shard, int64_t now, struct outbox *out)
 {
     run_clock(shard, now);
     check_sessions(shard, out);
-    if (shard->stopping)
+    if (shard->stopping) {
+        repeat_goodbye(shard, now, out);
         return;
+    }
     if (shard->control)
         control_tick(shard, now, out);
     check_rounds(shard, now, out);
@@ -246,16 +274,6 @@ shard_undelivered(struct shard *shard, struct reply *r, enum dt_sent why, int64_
 }
 
 static void
-say_goodbye(struct session *s, struct outbox *out)
-{
-    struct reply_to to = session_reply_to(s, DT_OP_GOODBYE, 0);
-
-    while (s->parked)
-        parked_refuse(s->parked, DT_R_GOING_DOWN, "psd is shutting down", out);
-    reply_status(out, &to, DT_R_GOING_DOWN, "psd is shutting down", view_step(s->view));
-}
-
-static void
 refuse_init_waits(struct shard *shard, struct outbox *out)
 {
     struct control_job *job;
@@ -276,8 +294,8 @@ shard_stop(struct shard *shard, int64_t now, struct outbox *out)
 {
     struct session *s;
 
-    (void)now;
     shard->stopping = true;
+    shard->goodbye_ms = now;
     if (shard->control)
         refuse_init_waits(shard, out);
     for (s = shard->sessions; s; s = s->hh.next)
@@ -291,7 +309,7 @@ shard_n_unacknowledged(const struct shard *shard)
     uint32_t n = 0;
 
     for (s = shard->sessions; s; s = s->hh.next)
-        n += !s->acknowledged && is_awaited(s);
+        n += !s->acknowledged;
     return n;
 }
 

@@ -54,6 +54,7 @@ struct shard {
     struct control *control; /* owned; shard 0 only */
     bool stopping;
     int64_t last_tick_ms;
+    int64_t goodbye_ms; /* when GOODBYE was said last */
 };
 
 static inline int64_t

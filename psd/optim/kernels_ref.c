@@ -1,0 +1,73 @@
+/*
+ * kernels_ref.c - the kernels as one would write them on paper. Products are rounded before they are
+ * added (the volatile holds that for every compiler flag and processor). Any thread.
+ */
+#include "psd/optim/kernels_ref.h"
+
+#include <math.h>
+#include <string.h>
+
+static float
+load(const void *g, size_t i)
+{
+    float x;
+
+    memcpy(&x, (const char *)g + i * sizeof(x), sizeof(x));
+    return x;
+}
+
+static float
+multiply(float a, float b)
+{
+    volatile float product = a * b;
+
+    return product;
+}
+
+void
+kernel_scale_ref(float *acc, const void *g, float scale, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        acc[i] = multiply(scale, load(g, i));
+}
+
+void
+kernel_axpy_ref(float *acc, const void *g, float scale, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        acc[i] = acc[i] + multiply(scale, load(g, i));
+}
+
+void
+kernel_divide_ref(float *g, float divisor, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        g[i] = g[i] / divisor;
+}
+
+void
+kernel_sgd_ref(float *out, const float *w, const void *g, float lr, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        out[i] = w[i] - multiply(lr, load(g, i));
+}
+
+bool
+kernel_is_finite_ref(const void *g, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        if (!isfinite(load(g, i)))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,17 @@
+/*
+ * kernels_ref.h - the plain twins of kernels.h, one element after the other, for the tests: the fast
+ * ones must give the same bits.
+ */
+#ifndef PSD_OPTIM_KERNELS_REF_H
+#define PSD_OPTIM_KERNELS_REF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+void kernel_scale_ref(float *acc, const void *g, float scale, size_t n);
+void kernel_axpy_ref(float *acc, const void *g, float scale, size_t n);
+void kernel_divide_ref(float *g, float divisor, size_t n);
+void kernel_sgd_ref(float *out, const float *w, const void *g, float lr, size_t n);
+bool kernel_is_finite_ref(const void *g, size_t n);
+
+#endif
