@@ -22,6 +22,12 @@ is_pull(unsigned op)
     return op == DT_OP_PULL || op == DT_OP_PUSHPULL;
 }
 
+static bool
+is_data(unsigned op)
+{
+    return op == DT_OP_INIT || is_push(op) || is_pull(op);
+}
+
 static unsigned
 op_of(const struct dt_head *head)
 {
@@ -112,6 +118,8 @@ dt_data_decode(struct dt_head *head, struct dt_data *m)
 
     m->counter = m->weight = 0;
     m->count = m->n_items = 0;
+    if (!is_data(op))
+        return DT_R_MALFORMED;
     if (is_push(op)) {
         m->counter = dt_head_u64(head, UINT64_MAX, 0);
         m->weight = dt_head_u64(head, UINT64_MAX, 0);
@@ -201,6 +209,8 @@ dt_data_reply_decode(struct dt_head *head, struct dt_data_reply *m)
     unsigned op = op_of(head);
 
     m->n_items = 0;
+    if (!is_data(op))
+        return DT_R_MALFORMED;
     if (is_push(op))
         read_results(head, m, true, read_fate);
     if (is_pull(op) && !head->fields.failed)

@@ -13,16 +13,6 @@
 #define N_REQUEST 4 /* version, op, request, session */
 #define N_REPLY 7   /* and status, text, step */
 
-static bool
-is_one_object(const void *data, size_t bytes)
-{
-    struct dt_reader r;
-
-    dt_reader_init(&r, data, bytes);
-    dt_read_skip(&r);
-    return !r.failed && r.left == 0;
-}
-
 /* Another version may order the rest in another way: what can be read is taken. */
 static enum dt_status
 decode_other_version(struct dt_head *head)
@@ -55,7 +45,7 @@ dt_head_decode(struct dt_head *head, const void *data, size_t bytes)
 
     memset(head, 0, sizeof(*head));
     dt_reader_init(r, data, bytes <= DT_MAX_HEADER_BYTES ? bytes : 0);
-    if (bytes > DT_MAX_HEADER_BYTES || !is_one_object(data, bytes))
+    if (bytes > DT_MAX_HEADER_BYTES || !dt_is_one_object(data, bytes))
         goto malformed;
     n = dt_read_array(r, DT_MAX_HEADER_BYTES);
     head->version = (uint32_t)dt_read_u64_max(r, UINT32_MAX);

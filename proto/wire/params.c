@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/wire/tuple.h"
+
 #define MAX_KEYS 256
 #define MAX_KEY_BYTES 64
 #define MAX_CHOICES 3
@@ -154,6 +156,12 @@ find_row(struct dt_bytes key)
     return NULL;
 }
 
+static enum dt_status
+fail_malformed(struct dt_error *err)
+{
+    return dt_fail(err, DT_R_MALFORMED, "the job parameters are no map of name to value");
+}
+
 enum dt_status
 dt_job_params_decode(struct dt_job_params *p, const void *body, size_t bytes, struct dt_error *err)
 {
@@ -162,7 +170,9 @@ dt_job_params_decode(struct dt_job_params *p, const void *body, size_t bytes, st
     bool have_workers = false;
 
     dt_job_params_default(p);
-    dt_reader_init(&r, body, bytes <= DT_MAX_BODY_BYTES ? bytes : 0);
+    if (bytes > DT_MAX_BODY_BYTES || !dt_is_one_object(body, bytes))
+        return fail_malformed(err);
+    dt_reader_init(&r, body, bytes);
     n = dt_read_map(&r, MAX_KEYS);
     for (i = 0; i < n && !r.failed; i++) {
         const struct row *row = find_row(dt_read_str(&r, MAX_KEY_BYTES));
@@ -176,8 +186,8 @@ dt_job_params_decode(struct dt_job_params *p, const void *body, size_t bytes, st
             return status;
         have_workers = have_workers || row == &table[0];
     }
-    if (r.failed || r.left)
-        return dt_fail(err, DT_R_MALFORMED, "the job parameters are no map of name to value");
+    if (r.failed)
+        return fail_malformed(err);
     if (!have_workers)
         return dt_fail(err, DT_R_BAD_VALUE, "job parameter workers is missing: 1 to %d",
                        DT_MAX_RANKS);

@@ -56,3 +56,13 @@ dt_is_name(const char *s)
 
     return s[0] && s[strspn(s, legal)] == '\0';
 }
+
+bool
+dt_is_one_object(const void *data, size_t bytes)
+{
+    struct dt_reader r;
+
+    dt_reader_init(&r, data, bytes);
+    dt_read_skip(&r);
+    return !r.failed && r.left == 0;
+}

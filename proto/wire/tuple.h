@@ -24,5 +24,7 @@ void dt_tuple_close(struct dt_tuple *t); /* skips what was not read */
 void dt_read_text(struct dt_reader *r, char *out, size_t out_bytes);
 /* Not empty, and of [A-Za-z0-9_./:-] only? */
 bool dt_is_name(const char *s);
+/* One well-formed object and nothing behind it? */
+bool dt_is_one_object(const void *data, size_t bytes);
 
 #endif
