@@ -96,13 +96,14 @@ check_sizes(struct idx_file *i, struct dt_error *err)
                            path, 8 + 4 * d);
         i->elements *= i->dims[d];
     }
-    if (gzfile_is_packed(i->f) || gzfile_bytes(i->f) == header + i->elements)
+    unsigned long long claimed = header + i->elements;
+    if (gzfile_is_packed(i->f) || gzfile_bytes(i->f) == claimed)
         return DT_OK;
     return dt_fail(
         err, DT_E_DATA,
         "%s: has %llu bytes, its header claims %llu: the file was cut or is not whole, get "
         "it again",
-        path, (unsigned long long)gzfile_bytes(i->f), (unsigned long long)(header + i->elements));
+        path, (unsigned long long)gzfile_bytes(i->f), claimed);
 }
 
 static enum dt_status
@@ -134,23 +135,22 @@ check_end(struct idx_file *i, struct dt_error *err)
     return s;
 }
 
-/* The elements into *out (caller frees, also on failure). */
+/* Append what arrives until all elements are there. */
 static enum dt_status
-idx_read(struct idx_file *i, unsigned char **out, struct dt_error *err)
+fill_elements(struct idx_file *i, unsigned char **raw, struct dt_error *err)
 {
     uint64_t cap = 0;
     uint64_t n = 0;
 
-    *out = NULL;
     while (n < i->elements) {
         cap = cap ? cap * 2 : IDX_FIRST_BYTES;
         if (cap > i->elements)
             cap = i->elements;
-        unsigned char *p = realloc(*out, cap);
+        unsigned char *p = realloc(*raw, cap);
         if (!p)
             return dt_fail(err, DT_E_NO_MEMORY, "%s: no memory for %llu bytes", gzfile_path(i->f),
                            (unsigned long long)cap);
-        *out = p;
+        *raw = p;
         size_t got;
         enum dt_status s = gzfile_read(i->f, p + n, cap - n, &got, err);
         if (s != DT_OK)
@@ -163,27 +163,47 @@ idx_read(struct idx_file *i, unsigned char **out, struct dt_error *err)
     return check_end(i, err);
 }
 
+/* The elements (caller frees), or NULL and why. */
+static unsigned char *
+read_elements(struct idx_file *i, enum dt_status *s, struct dt_error *err)
+{
+    unsigned char *raw = NULL;
+
+    *s = fill_elements(i, &raw, err);
+    if (*s == DT_OK)
+        return raw;
+    free(raw);
+    return NULL;
+}
+
+/* Room for one 4-byte value an element, or NULL and why. */
+static void *
+values_for(const struct idx_file *i, enum dt_status *s, struct dt_error *err)
+{
+    void *p = malloc(i->elements * sizeof(float));
+
+    if (!p)
+        *s = dt_fail(err, DT_E_NO_MEMORY, "%s: no memory for %llu values", gzfile_path(i->f),
+                     (unsigned long long)i->elements);
+    return p;
+}
+
 static enum dt_status
 read_images(struct idx_file *i, struct dataset *out, struct dt_error *err)
 {
-    unsigned char *raw = NULL;
-    enum dt_status s = idx_read(i, &raw, err);
+    enum dt_status s;
+    unsigned char *raw = read_elements(i, &s, err);
 
-    if (s == DT_OK) {
-        out->x = malloc(i->elements * sizeof(*out->x));
-        if (!out->x)
-            s = dt_fail(err, DT_E_NO_MEMORY, "%s: no memory for %llu features", gzfile_path(i->f),
-                        (unsigned long long)i->elements);
-    }
-    if (s == DT_OK) {
-        out->scale = 1.0f / 255.0f;
-        for (uint64_t k = 0; k < i->elements; k++)
-            out->x[k] = (float)raw[k] * out->scale;
-        out->n_rows = i->dims[0];
-        out->n_features = (uint32_t)(i->elements / i->dims[0]);
-        out->n_dims = i->n_dims - 1;
-        memcpy(out->dims, i->dims + 1, out->n_dims * sizeof(out->dims[0]));
-    }
+    if (!raw)
+        return s;
+    out->x = values_for(i, &s, err);
+    out->scale = 1.0f / 255.0f;
+    for (uint64_t k = 0; out->x && k < i->elements; k++)
+        out->x[k] = (float)raw[k] * out->scale;
+    out->n_rows = i->dims[0];
+    out->n_features = (uint32_t)(i->elements / i->dims[0]);
+    out->n_dims = i->n_dims - 1;
+    memcpy(out->dims, i->dims + 1, out->n_dims * sizeof(out->dims[0]));
     free(raw);
     return s;
 }
@@ -191,16 +211,13 @@ read_images(struct idx_file *i, struct dataset *out, struct dt_error *err)
 static enum dt_status
 read_labels(struct idx_file *i, struct dataset *out, struct dt_error *err)
 {
-    unsigned char *raw = NULL;
-    enum dt_status s = idx_read(i, &raw, err);
+    enum dt_status s;
+    unsigned char *raw = read_elements(i, &s, err);
 
-    if (s == DT_OK) {
-        out->y = malloc(i->elements * sizeof(*out->y));
-        if (!out->y)
-            s = dt_fail(err, DT_E_NO_MEMORY, "%s: no memory for %llu labels", gzfile_path(i->f),
-                        (unsigned long long)i->elements);
-    }
-    for (uint64_t k = 0; s == DT_OK && k < i->elements; k++) {
+    if (!raw)
+        return s;
+    out->y = values_for(i, &s, err);
+    for (uint64_t k = 0; out->y && k < i->elements; k++) {
         out->y[k] = raw[k];
         if (raw[k] >= out->n_classes)
             out->n_classes = raw[k] + 1u;

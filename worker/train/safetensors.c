@@ -150,11 +150,12 @@ static json_t *
 tensor_json(const struct model_file_tensor *t, uint64_t begin)
 {
     json_t *shape = json_array();
+    uint64_t end = begin + t->elements * sizeof(float);
 
     for (uint32_t i = 0; i < t->n_dims; i++)
         json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
-                     (json_int_t)begin, (json_int_t)(begin + t->elements * sizeof(float)));
+                     (json_int_t)begin, (json_int_t)end);
 }
 
 /* The JSON header, padded with spaces to a multiple of 8 bytes (caller frees; NULL: no memory, or a text
@@ -267,7 +268,7 @@ model_file_save(const char *path, const struct model_file *mf, struct dt_error *
 {
     char dir[PATH_MAX];
     char temp[PATH_MAX + 64];
-    int fd;
+    int fd = -1;
     char *header = header_text(mf);
 
     if (!header)
@@ -291,7 +292,7 @@ model_file_probe(const char *path, struct dt_error *err)
 {
     char dir[PATH_MAX];
     char temp[PATH_MAX + 64];
-    int fd;
+    int fd = -1;
     size_t len = strlen(path);
 
     if (len == 0 || path[len - 1] == '/')

@@ -154,8 +154,8 @@ Test(model_file, every_lie_of_a_header_is_refused)
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", /* does not cover */
-        /* products that wrap to 2 in 64 bit, and one past any file */
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,2],\"data_offsets\":[0,8]}}",
+        /* a product that wraps to 2 in 64 bit, and ones past any file */
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[3,6148914691236517206],\"data_offsets\":[0,8]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[9223372036854775807,2,2,2],"
         "\"data_offsets\":[0,8]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,8]}}",
