@@ -1,0 +1,106 @@
+/* cluster.c - command lines of a private cluster, and its report over all workers. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/cli/cluster_argv.h"
+
+TestSuite(cluster, .timeout = 20);
+
+static struct settings settings;
+static struct cluster_worker workers[2];
+
+static struct cluster
+cluster_of(int argc, char **argv)
+{
+    struct dt_error err = {DT_OK, ""};
+    struct cluster c = {.s = &settings, .n_ps = 2, .n_workers = 2, .workers = workers};
+
+    cr_assert_eq(dt_options_init(settings_run, &settings, &err), DT_OK, "%s", err.text);
+    cr_assert_eq(dt_options_parse(settings_run, &settings, argc, argv, NULL, &err), DT_OK, "%s",
+                 err.text);
+    snprintf(c.directory, sizeof(c.directory), "/tmp/d");
+    return c;
+}
+
+static bool
+has(const struct cluster_argv *a, const char *text)
+{
+    for (unsigned i = 0; i < a->n; i++) {
+        if (strcmp(a->v[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+Test(cluster, psd_gets_its_own_socket_and_ends_with_its_job)
+{
+    struct cluster c = cluster_of(2, (char *[]){"run", "--model=toy", NULL});
+    struct cluster_argv a = {0};
+
+    cr_assert(cluster_argv_psd(&a, &c, 1));
+    cr_expect(has(&a, "--listen=ipc:///tmp/d/ps1.sock"));
+    cr_expect(has(&a, "--private-dir=/tmp/d"));
+    cr_expect(has(&a, "--once"));
+    cluster_argv_deinit(&a);
+    dt_options_deinit(settings_run, &settings);
+}
+
+Test(cluster, workers_get_all_ps_tasks_and_rank_0_alone_writes_files)
+{
+    struct cluster c = cluster_of(5, (char *[]){"run", "--model=toy", "--save=/tmp/w",
+                                                "--step-delay=0,7", "--threads=3", NULL});
+    struct cluster_argv a = {0}, b = {0};
+
+    cr_assert(cluster_argv_worker(&a, &c, 0, 5));
+    cr_assert(cluster_argv_worker(&b, &c, 1, 6));
+    cr_expect(has(&a, "--ps=ipc:///tmp/d/ps0.sock,ipc:///tmp/d/ps1.sock"));
+    cr_expect(has(&a, "--rank=0") && has(&b, "--rank=1"));
+    cr_expect(has(&a, "--save=/tmp/w") && !has(&b, "--save=/tmp/w"));
+    cr_expect(has(&a, "--step-delay=0") && has(&b, "--step-delay=7"));
+    cr_expect(has(&a, "--report-fd=5") && has(&b, "--report-fd=6"));
+    cr_expect(has(&b, "--threads=3") && has(&b, "--workers=2") && has(&b, "--model=toy"));
+    cr_expect(has(&a, "--start-timeout=60000ms") && has(&a, "--retry-for=5000ms"));
+    cluster_argv_deinit(&a);
+    cluster_argv_deinit(&b);
+    dt_options_deinit(settings_run, &settings);
+}
+
+Test(cluster, the_report_sums_the_workers_and_counts_what_a_dead_one_left)
+{
+    struct cluster c = cluster_of(3, (char *[]){"run", "--data=d", "--batch=10", NULL});
+    struct report all;
+
+    /* 100 rows, 2 x 10 a step: ten steps are two epochs; worker 1 was killed after 3 steps. */
+    workers[0] = (struct cluster_worker){.has_report = true,
+                                         .report = {.steps = 10,
+                                                    .rows = 100,
+                                                    .samples = 100,
+                                                    .seconds = 2,
+                                                    .stale_dropped = 1,
+                                                    .unseen_rows = 10,
+                                                    .train_loss = 0.5,
+                                                    .counted = true,
+                                                    .rounds = 10}};
+    workers[1] = (struct cluster_worker){.samples = 30};
+    cr_assert(cluster_report(&c, &all));
+    cr_expect_eq(all.steps, 10);
+    cr_expect_eq(all.samples, 130);
+    cr_expect_eq(all.stale_dropped, 1);
+    cr_expect_eq(all.rounds, 10);
+    cr_expect_eq(all.unseen_rows, 10 + 70, "%llu", (unsigned long long)all.unseen_rows);
+    cr_expect_eq(all.train_loss, 0.5);
+    dt_options_deinit(settings_run, &settings);
+}
+
+Test(cluster, no_report_is_said)
+{
+    struct cluster c = cluster_of(2, (char *[]){"run", "--data=d", NULL});
+    struct report all;
+
+    memset(workers, 0, sizeof(workers));
+    cr_expect_not(cluster_report(&c, &all));
+    cr_expect(isnan(all.train_loss));
+    dt_options_deinit(settings_run, &settings);
+}

@@ -1,0 +1,68 @@
+/* metrics.c - JSON lines: what is in them, how often they come, what a full disk does. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "worker/train/metrics.h"
+
+TestSuite(metrics, .timeout = 20);
+
+Test(metrics, a_line_at_each_epoch_end_and_few_between)
+{
+    char path[] = "/tmp/metrics-XXXXXX";
+    int fd = mkstemp(path);
+    struct metrics *m = NULL;
+    struct dt_error err = {DT_OK, ""};
+    struct loop_point p = {.loss = 0.5, .accuracy = NAN, .samples = 20, .seconds = 2, .stale = 1};
+
+    cr_assert_geq(fd, 0);
+    close(fd);
+    cr_assert_eq(metrics_open(path, 60000, &m, &err), DT_OK, "%s", err.text);
+    for (p.step = 1; p.step <= 100; p.step++) {
+        p.epoch_end = p.step % 50 == 0;
+        p.accuracy = p.epoch_end ? 0.75 : (double)NAN;
+        metrics_point(m, &p, false);
+    }
+    cr_expect_eq(metrics_close(m, &err), DT_OK, "%s", err.text);
+    FILE *in = fopen(path, "r");
+    char line[512];
+    unsigned n = 0;
+    json_t *last = NULL;
+    while (fgets(line, sizeof(line), in)) {
+        json_decref(last);
+        last = json_loads(line, 0, NULL);
+        cr_assert(json_is_object(last), "%s", line);
+        if (n++ == 0)
+            cr_expect(json_is_null(json_object_get(last, "accuracy")));
+    }
+    fclose(in);
+    unlink(path);
+    cr_expect_eq(n, 3, "the first step and two epoch ends, not %u", n);
+    cr_expect_eq(json_integer_value(json_object_get(last, "step")), 100);
+    cr_expect_float_eq(json_real_value(json_object_get(last, "accuracy")), 0.75, 1e-9);
+    cr_expect_float_eq(json_real_value(json_object_get(last, "samples_per_second")), 10, 1e-9);
+    cr_expect_eq(json_integer_value(json_object_get(last, "stale")), 1);
+    json_decref(last);
+}
+
+Test(metrics, a_disk_that_is_full_is_told_at_the_end)
+{
+    struct metrics *m = NULL;
+    struct dt_error err = {DT_OK, ""};
+    struct loop_point p = {.loss = 1, .accuracy = NAN};
+
+    cr_assert_eq(metrics_open("/dev/full", 0, &m, &err), DT_OK, "%s", err.text);
+    metrics_point(m, &p, true);
+    cr_expect_eq(metrics_close(m, &err), DT_E_IO);
+}
+
+Test(metrics, a_folder_that_is_not_there_is_told_at_once)
+{
+    struct metrics *m = NULL;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_expect_eq(metrics_open("/nonexistent/m.jsonl", 0, &m, &err), DT_E_CANT_CREATE);
+    cr_expect_null(m);
+}

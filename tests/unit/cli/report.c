@@ -1,0 +1,80 @@
+/* report.c - the final object: what must be in it, and that it survives the way through run. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "worker/cli/report.h"
+
+TestSuite(report, .timeout = 20);
+
+static const struct report sample = {
+    .algorithm = "ssgd",
+    .model = "softmax",
+    .workers = 3,
+    .ps_tasks = 1,
+    .rank = 2,
+    .rows = 1000,
+    .batch = 10,
+    .steps = 40,
+    .samples = 390,
+    .seconds = 2,
+    .train_loss = 0.5,
+    .test_loss = 0.75,
+    .test_accuracy = 0.875,
+    .stale_dropped = 4,
+    .partial = 1,
+    .unseen_rows = 40,
+    .lives_lost = 1,
+    .counted = true,
+    .rounds = 41,
+    .ps_stale = 8,
+    .ps_partial = 1,
+};
+
+Test(report, holds_what_is_promised)
+{
+    const char *keys[] = {"algorithm",   "model",         "workers",       "ps_tasks",
+                          "steps",       "samples",       "seconds",       "samples_per_second",
+                          "train_loss",  "test_accuracy", "stale_dropped", "partial",
+                          "unseen_rows", "rounds"};
+    json_t *o = report_json(&sample);
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        cr_expect_not_null(json_object_get(o, keys[i]), "%s", keys[i]);
+    cr_expect_float_eq(json_number_value(json_object_get(o, "samples_per_second")), 195, 1e-9);
+    json_decref(o);
+}
+
+Test(report, reads_back_equal)
+{
+    json_t *o = report_json(&sample);
+    struct report back;
+
+    report_from_json(&back, o);
+    cr_expect_str_eq(back.algorithm, sample.algorithm);
+    cr_expect_eq(back.rank, 2);
+    cr_expect_eq(back.samples, sample.samples);
+    cr_expect_eq(back.steps, sample.steps);
+    cr_expect_eq(back.train_loss, sample.train_loss);
+    cr_expect_eq(back.test_accuracy, sample.test_accuracy);
+    cr_expect_eq(back.stale_dropped, 4);
+    cr_expect_eq(back.partial, 1);
+    cr_expect_eq(back.unseen_rows, 40);
+    cr_expect(back.counted);
+    cr_expect_eq(back.rounds, 41);
+    json_decref(o);
+}
+
+Test(report, what_is_not_known_is_null)
+{
+    struct report r = sample, back;
+
+    r.test_accuracy = (double)NAN;
+    r.counted = false;
+    json_t *o = report_json(&r);
+    cr_expect(json_is_null(json_object_get(o, "test_accuracy")));
+    cr_expect(json_is_null(json_object_get(o, "rounds")));
+    report_from_json(&back, o);
+    cr_expect(isnan(back.test_accuracy));
+    cr_expect_not(back.counted);
+    json_decref(o);
+}
