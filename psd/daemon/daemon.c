@@ -204,7 +204,7 @@ check_shards(struct daemon *d)
 }
 
 static void
-tell_status(struct daemon *d)
+tell_status(struct daemon *d, int64_t now)
 {
     char summary[SHARD_SUMMARY_BYTES];
 
@@ -212,7 +212,7 @@ tell_status(struct daemon *d)
     memcpy(summary, d->report.summary, sizeof(summary));
     pthread_mutex_unlock(&d->report.lock);
     if (summary[0])
-        notify_status(&d->notify, summary);
+        notify_status(&d->notify, summary, now);
 }
 
 static void
@@ -224,7 +224,7 @@ do_what_is_due(struct daemon *d, int64_t now)
     }
     if (d->notify.enabled && now >= d->next_status_ms) {
         d->next_status_ms = now + STATUS_MS;
-        tell_status(d);
+        tell_status(d, now);
     }
 }
 

@@ -19,6 +19,8 @@
 
 #include "proto/base/parse.h"
 
+#define STATUS_REPEAT_MS 20000
+
 bool
 notify_datagram(const char *path, const char *text)
 {
@@ -108,12 +110,13 @@ notify_watchdog(struct notify *n)
 }
 
 void
-notify_status(struct notify *n, const char *status)
+notify_status(struct notify *n, const char *status, int64_t now_ms)
 {
     char text[sizeof(n->status) + 8];
 
-    if (!n->enabled || strcmp(n->status, status) == 0)
+    if (!n->enabled || (strcmp(n->status, status) == 0 && now_ms - n->status_ms < STATUS_REPEAT_MS))
         return;
+    n->status_ms = now_ms;
     snprintf(n->status, sizeof(n->status), "%s", status);
     snprintf(text, sizeof(text), "STATUS=%s", n->status);
     send_text(n, text);

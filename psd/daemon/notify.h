@@ -13,6 +13,7 @@ struct notify {
     bool enabled;
     int64_t watchdog_ms; /* 0: no watchdog for this process; else ping at half of it */
     char status[160];    /* told last */
+    int64_t status_ms;   /* when */
 };
 
 void notify_open(struct notify *n);
@@ -20,7 +21,8 @@ void notify_ready(struct notify *n);
 void notify_reloading(struct notify *n); /* notify_ready follows when it is done */
 void notify_stopping(struct notify *n);
 void notify_watchdog(struct notify *n);
-void notify_status(struct notify *n, const char *status); /* sent only when it has changed */
+/* Sent when it has changed, and again after 20 s (a manager may have been restarted). */
+void notify_status(struct notify *n, const char *status, int64_t now_ms);
 
 /* What notify uses without libsystemd: one datagram to `path` ("@name": abstract). */
 bool notify_datagram(const char *path, const char *text);

@@ -3,6 +3,7 @@
  */
 #include "worker/cli/psctl_ask.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,16 @@ find_endpoint(char *out, struct dt_error *err)
     return s;
 }
 
+/* libzmq would wait in silence for a socket to appear. */
+static enum dt_status
+check_exists(const char *endpoint, struct dt_error *err)
+{
+    if (strncmp(endpoint, "ipc://", 6) == 0 && access(endpoint + 6, F_OK) != 0)
+        return dt_fail(err, DT_E_UNAVAILABLE, "%s: %s: is psd running there?", endpoint,
+                       strerror(errno));
+    return DT_OK;
+}
+
 enum dt_status
 psctl_open(struct psctl *c, const char *endpoint, struct dt_error *err)
 {
@@ -85,6 +96,9 @@ psctl_open(struct psctl *c, const char *endpoint, struct dt_error *err)
         if (s != DT_OK)
             return s;
     }
+    s = check_exists(c->endpoint, err);
+    if (s != DT_OK)
+        return s;
     c->context = dt_context_create(false, 1, err);
     if (!c->context)
         return err->code;

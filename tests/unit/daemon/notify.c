@@ -62,10 +62,12 @@ talk(bool abstract)
     cr_assert(n.enabled);
     notify_ready(&n);
     cr_expect_str_eq(receive(fd), "READY=1");
-    notify_status(&n, "1 job, 2 workers, step 7");
+    notify_status(&n, "1 job, 2 workers, step 7", 1000);
     cr_expect_str_eq(receive(fd), "STATUS=1 job, 2 workers, step 7");
-    notify_status(&n, "1 job, 2 workers, step 7");
+    notify_status(&n, "1 job, 2 workers, step 7", 20999);
     cr_expect_str_eq(receive(fd), "", "the same status is not sent again");
+    notify_status(&n, "1 job, 2 workers, step 7", 21000);
+    cr_expect_str_eq(receive(fd), "STATUS=1 job, 2 workers, step 7", "but after a while");
     notify_watchdog(&n);
     cr_expect_str_eq(receive(fd), "WATCHDOG=1");
     notify_stopping(&n);
