@@ -66,7 +66,7 @@ fi
 echo "== test"
 export CTEST_OUTPUT_ON_FAILURE=1
 log=$root/build/$preset/ctest.log
-ctest --test-dir "$root/build/$preset" -j "$(nproc)" --no-label-summary "${filter[@]}" "${rest[@]}" |
+ctest --test-dir "$root/build/$preset" -j $(($(nproc) * 2)) --no-label-summary "${filter[@]}" "${rest[@]}" |
     tee "$log"
 code=${PIPESTATUS[0]}
 sed -n '/^Test *#.*Skipped\|^.*Skipped *[0-9.]* sec/p' "$log" | sed 's/^/skipped: /' | head -20

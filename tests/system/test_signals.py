@@ -64,6 +64,8 @@ def test_second_term(bench):
     worker.kill()
 
 
+test_second_term.allow_files = (r"\.admin",)  # it had no time to tidy up
+
 def test_stale_ipc(bench):
     psd = bench.psd(ipc=True, shards=2)
     second = bench.psd(endpoint=psd.endpoint, wait=False)
