@@ -100,7 +100,7 @@ def test_stopped_by_a_signal(bench):
 
 
 def test_not_finite(bench):
-    worker = bench.dtworker("train", "--algorithm", "local", "--data", harness.digits(), "--lr", "1e9", "--epochs", 50)
+    worker = bench.dtworker("train", "--algorithm", "local", "--model", "toy", "--lr", "1e8", "--steps", 100)
     worker.expect_exit(65)
     expect("--lr" in worker.err() and "step" in worker.err(), f"names the step and what to do: {worker.err()}")
 

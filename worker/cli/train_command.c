@@ -357,7 +357,8 @@ finish(struct training *t)
     int code, more;
 
     metrics_point(t->report, &t->result.last, true);
-    metrics_point(t->metrics, &t->result.last, !t->result.last.epoch_end);
+    if (!t->result.last.epoch_end) /* else it stands there */
+        metrics_point(t->metrics, &t->result.last, true);
     progress_clear(&t->progress);
     more = leave(t);
     dtw_close(t->client);
