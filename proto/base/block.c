@@ -24,13 +24,13 @@
 
 struct slab {
     struct slab *next;
-    void *memory;            /* owned; DT_SLAB_BYTES */
+    void *memory;             /* owned; DT_SLAB_BYTES */
     struct dt_block blocks[]; /* headers, apart from the data */
 };
 
 struct dt_pool {
     pthread_mutex_t lock;
-    struct slab *slabs;                 /* owned */
+    struct slab *slabs; /* owned */
     struct dt_block *free[N_CLASSES];
     size_t n_used;
     bool destroyed;
@@ -62,10 +62,11 @@ dt_huge_alloc(size_t bytes)
 
     if (bytes == 0 || want < bytes || want > SIZE_MAX / 2)
         return NULL;
-    p = mmap(NULL, want + DT_SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    p = mmap(NULL, want + DT_SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+             0);
     if (p == MAP_FAILED)
         return NULL;
-    head = (size_t)-(intptr_t)p & (DT_SLAB_BYTES - 1);
+    head = (size_t) - (intptr_t)p & (DT_SLAB_BYTES - 1);
     if (head)
         munmap(p, head);
     if (DT_SLAB_BYTES - head)

@@ -30,7 +30,7 @@ reserve(struct dt_buffer *b, size_t more)
     unsigned char *data;
     size_t cap;
 
-    if (b->failed || more > SIZE_MAX / 4 - b->len || (b->limit && more > b->limit - b->len)) {
+    if (b->failed || more > SIZE_MAX / 4 - b->len || (b->limit && b->len + more > b->limit)) {
         b->failed = true;
         return false;
     }

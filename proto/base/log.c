@@ -3,6 +3,7 @@
  */
 #include "proto/base/log.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,9 +14,12 @@
 
 #include "proto/base/clock.h"
 
-#define LINE 1024
+#define PREFIX 80
+#define TEXT 1024
+#define SUFFIX 64
 
-static const char *const names[8] = {"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"};
+static const char *const names[8] = {"emerg",   "alert",  "crit", "err",
+                                     "warning", "notice", "info", "debug"};
 
 static const char *program = "psd";
 static atomic_int threshold = DT_LOG_INFO;
@@ -55,18 +59,23 @@ dt_log_parse_level(const char *text, enum dt_log_level *level)
     return false;
 }
 
-static int
-write_prefix(char *line, size_t bytes, enum dt_log_level level)
+/* The length of the prefix, at most PREFIX - 1. */
+static size_t
+write_prefix(char *line, enum dt_log_level level)
 {
     struct timespec now;
     struct tm tm;
+    int n;
 
-    if (journal)
-        return snprintf(line, bytes, "<%d>", (int)level);
-    clock_gettime(CLOCK_REALTIME, &now);
-    localtime_r(&now.tv_sec, &tm);
-    return snprintf(line, bytes, "%02d:%02d:%02d.%03ld %s %s: ", tm.tm_hour, tm.tm_min, tm.tm_sec,
-                    now.tv_nsec / 1000000, program, names[level]);
+    if (journal) {
+        n = snprintf(line, PREFIX, "<%d>", (int)level);
+    } else {
+        clock_gettime(CLOCK_REALTIME, &now);
+        localtime_r(&now.tv_sec, &tm);
+        n = snprintf(line, PREFIX, "%02d:%02d:%02d.%03ld %.20s %s: ", tm.tm_hour, tm.tm_min,
+                     tm.tm_sec, now.tv_nsec / 1000000, program, names[level & 7]);
+    }
+    return n < 0 ? 0 : n < PREFIX ? (size_t)n : PREFIX - 1;
 }
 
 /* A line stays one line: control characters of foreign text become '?'. */
@@ -84,26 +93,25 @@ make_printable(char *p, size_t n)
 static void
 put(enum dt_log_level level, const char *text, unsigned suppressed)
 {
-    char line[LINE + 64];
-    size_t n = (size_t)write_prefix(line, sizeof(line), level), len = strlen(text);
+    char line[PREFIX + TEXT + SUFFIX];
+    size_t n = write_prefix(line, level), len = strlen(text);
+    int saved = errno;
 
-    if (len > LINE - 64)
-        len = LINE - 64;
     memcpy(line + n, text, len);
     make_printable(line + n, len);
     n += len;
     if (suppressed)
-        n += (size_t)snprintf(line + n, sizeof(line) - n, " (%u like this suppressed)", suppressed);
+        n += (size_t)snprintf(line + n, SUFFIX, " (%u like this suppressed)", suppressed);
     line[n++] = '\n';
-    if (write(STDERR_FILENO, line, n) < 0) {
-        /* nowhere to tell */
-    }
+    while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
+        ;
+    errno = saved;
 }
 
 void
 dt_log(enum dt_log_level level, const char *fmt, ...)
 {
-    char text[LINE];
+    char text[TEXT];
     va_list ap;
 
     if (!dt_log_enabled(level))
@@ -136,7 +144,7 @@ limit_allows(struct dt_log_limit *l, unsigned *suppressed)
 void
 dt_log_limited(struct dt_log_limit *limit, enum dt_log_level level, const char *fmt, ...)
 {
-    char text[LINE];
+    char text[TEXT];
     unsigned suppressed;
     va_list ap;
 

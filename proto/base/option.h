@@ -40,7 +40,7 @@ struct dt_option {
     unsigned scope;
     size_t offset;
     const char *def;     /* default as text; NULL = empty/false/0 */
-    double min, max;     /* numbers; both 0 = any */
+    double min, max;     /* numbers; both 0 = any; max < min = no upper bound */
     const char *choices; /* DT_OPT_ENUM */
     const char *arg;     /* how the argument is called in --help, e.g. "MS" */
     const char *help;    /* one line */

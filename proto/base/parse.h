@@ -1,5 +1,5 @@
 /*
- * parse.h - text to numbers, the same in every locale. The whole text must be a number: leading or
+ * parse.h - text to numbers (and back), the same in every locale. The whole text must be a number: leading or
  * trailing space, trailing garbage, overflow and empty text are errors (false, *out unchanged).
  */
 #ifndef DT_BASE_PARSE_H
@@ -20,5 +20,9 @@ bool dt_parse_duration_ms(
 bool dt_parse_bytes(
     const char *text,
     uint64_t *out); /* "4096", "64KiB", "1MiB", "2GiB" (K, M, G as well: powers of 1024) */
+
+/* The shortest text that dt_parse_double() reads back as `x` ('.' always). */
+#define DT_NUMBER_TEXT 32
+void dt_format_double(double x, char out[DT_NUMBER_TEXT]);
 
 #endif

@@ -1,0 +1,266 @@
+/*
+ * option.c - the option table: defaults, setting by name, which were given, help and dump.
+ *
+ * Invariant: after dt_options_init(), successful or not, dt_options_deinit() is right. The settings
+ * belong to one thread; tables are constant.
+ */
+#include "proto/base/option.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "proto/base/option_field.h"
+
+#define BITS (sizeof(unsigned long) * CHAR_BIT)
+#define MAX_ROWS (sizeof(((struct dt_options_head *)0)->given) * CHAR_BIT)
+#define HELP_COLUMN 28
+#define HELP_WIDTH 79
+
+enum dt_status
+dt_options_init(const struct dt_option *table, void *settings, struct dt_error *err)
+{
+    struct dt_error why;
+    const struct dt_option *row;
+
+    memset(settings, 0, sizeof(struct dt_options_head));
+    for (row = table; row->name; row++)
+        dt_field_zero(row, settings);
+    if ((size_t)(row - table) > MAX_ROWS)
+        return dt_fail(err, DT_E_INTERNAL, "the option table has more than %zu rows", MAX_ROWS);
+    for (row = table; row->name; row++) {
+        if (row->def && !dt_field_set(row, settings, row->def, true, &why))
+            return dt_fail(err, why.code == DT_E_NO_MEMORY ? DT_E_NO_MEMORY : DT_E_INTERNAL,
+                           "default of --%s: '%s' %s", row->name, row->def, why.text);
+    }
+    return DT_OK;
+}
+
+void
+dt_options_deinit(const struct dt_option *table, void *settings)
+{
+    for (; table->name; table++)
+        dt_field_clear(table, settings);
+}
+
+static bool
+is_given(const struct dt_option *table, const void *settings, const struct dt_option *row)
+{
+    const struct dt_options_head *head = settings;
+    size_t i = (size_t)(row - table);
+
+    return head->given[i / BITS] >> (i % BITS) & 1;
+}
+
+static void
+mark_given(const struct dt_option *table, void *settings, const struct dt_option *row)
+{
+    struct dt_options_head *head = settings;
+    size_t i = (size_t)(row - table);
+
+    head->given[i / BITS] |= 1ul << (i % BITS);
+}
+
+bool
+dt_options_given(const struct dt_option *table, const void *settings, const char *name)
+{
+    const struct dt_option *row;
+
+    for (row = table; row->name; row++) {
+        if (strcmp(row->name, name) == 0)
+            return is_given(table, settings, row);
+    }
+    return false;
+}
+
+/* The name of `row` as it is written in `scope`. */
+static void
+spell(const struct dt_option *row, unsigned scope, char name[DT_OPTION_NAME])
+{
+    if (scope & DT_OPT_FILE)
+        dt_field_key(row, name);
+    else
+        snprintf(name, DT_OPTION_NAME, "%s", row->name);
+}
+
+static size_t
+min3(size_t a, size_t b, size_t c)
+{
+    if (b < a)
+        a = b;
+    return c < a ? c : a;
+}
+
+/* Letters to add, drop, change or swap until a is b (both shorter than DT_OPTION_NAME). */
+static size_t
+edit_distance(const char *a, const char *b)
+{
+    size_t rows[3][DT_OPTION_NAME + 1], n = strlen(b), i, k;
+    size_t *before = rows[0], *last = rows[1], *now = rows[2], *spare;
+
+    for (k = 0; k <= n; k++)
+        last[k] = k;
+    for (i = 1; a[i - 1]; i++) {
+        now[0] = i;
+        for (k = 1; k <= n; k++) {
+            now[k] = min3(last[k] + 1, now[k - 1] + 1, last[k - 1] + (a[i - 1] != b[k - 1]));
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+                before[k - 2] + 1 < now[k])
+                now[k] = before[k - 2] + 1;
+        }
+        spare = before;
+        before = last;
+        last = now;
+        now = spare;
+    }
+    return last[n];
+}
+
+/* The row whose name is most like `name`; NULL if none is near. */
+static const struct dt_option *
+find_near(const struct dt_option *table, unsigned scope, const char *name)
+{
+    size_t len = strlen(name), best = len < 3 ? 1 : 1 + len / 3, distance;
+    const struct dt_option *near = NULL;
+    char other[DT_OPTION_NAME];
+
+    if (len == 0 || len >= DT_OPTION_NAME)
+        return NULL;
+    for (; table->name; table++) {
+        if (!(table->scope & scope))
+            continue;
+        spell(table, scope, other);
+        distance = edit_distance(name, other);
+        if (len >= 3 && strncmp(name, other, len) == 0)
+            distance = 0; /* an abbreviation */
+        if (distance < best || (distance == best && !near && len >= 3)) {
+            best = distance;
+            near = table;
+        }
+    }
+    return near;
+}
+
+static enum dt_status
+fail_unknown(const struct dt_option *table, unsigned scope, const char *name, const char *where,
+             struct dt_error *err)
+{
+    const struct dt_option *near = find_near(table, scope, name);
+    char other[DT_OPTION_NAME];
+
+    if (near)
+        spell(near, scope, other);
+    if (scope & DT_OPT_FILE)
+        return near ? dt_fail(err, DT_E_CONFIG, "%s: unknown key %.64s; did you mean %s?", where,
+                              name, other)
+                    : dt_fail(err, DT_E_CONFIG, "%s: unknown key %.64s", where, name);
+    return near ? dt_fail(err, DT_E_USAGE, "%s: unknown option; did you mean --%s?", where, other)
+                : dt_fail(err, DT_E_USAGE, "%s: unknown option; see --help", where);
+}
+
+/* The row of that name; `err` is filled if it does not exist in `scope`. */
+static const struct dt_option *
+find(const struct dt_option *table, unsigned scope, const char *name, const char *where,
+     struct dt_error *err)
+{
+    const struct dt_option *row;
+    char other[DT_OPTION_NAME];
+
+    for (row = table; row->name; row++) {
+        spell(row, scope, other);
+        if (strcmp(other, name) != 0)
+            continue;
+        if (row->scope & scope)
+            return row;
+        if (scope & DT_OPT_FILE)
+            dt_fail(err, DT_E_CONFIG, "%s: %s can only be given on the command line, as --%s",
+                    where, name, row->name);
+        else
+            dt_fail(err, DT_E_USAGE, "%s: can only be set in the configuration file", where);
+        return NULL;
+    }
+    fail_unknown(table, scope, name, where, err);
+    return NULL;
+}
+
+enum dt_status
+dt_options_set(const struct dt_option *table, unsigned scope, void *settings, const char *name,
+               const char *value, const char *where, struct dt_error *err)
+{
+    enum dt_status code = scope & DT_OPT_FILE ? DT_E_CONFIG : DT_E_USAGE;
+    const struct dt_option *row = find(table, scope, name, where, err);
+    struct dt_error why;
+
+    if (!row)
+        return code;
+    if (dt_field_set(row, settings, value, !is_given(table, settings, row), &why)) {
+        mark_given(table, settings, row);
+        return DT_OK;
+    }
+    if (why.code == DT_E_NO_MEMORY)
+        return dt_fail(err, DT_E_NO_MEMORY, "%s: out of memory", where);
+    if (scope & DT_OPT_FILE)
+        return dt_fail(err, code, "%s: %s: '%.100s' %s", where, name, value, why.text);
+    return dt_fail(err, code, "%s: '%.100s' %s", where, value, why.text);
+}
+
+/* `text` in lines of HELP_WIDTH from HELP_COLUMN on; the cursor stands at `column`. */
+static void
+print_wrapped(const char *text, int column, FILE *out)
+{
+    int at = column;
+
+    while (*text) {
+        int len = (int)strcspn(text, " ");
+
+        if (at > HELP_COLUMN && at + 1 + len > HELP_WIDTH) {
+            fprintf(out, "\n%*s", HELP_COLUMN, "");
+            at = HELP_COLUMN;
+        }
+        at += fprintf(out, at > HELP_COLUMN ? " %.*s" : "%.*s", len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+    fprintf(out, "\n");
+}
+
+static void
+print_help(const struct dt_option *row, FILE *out)
+{
+    const char *arg = row->arg ? row->arg : row->choices;
+    const char *help = row->help ? row->help : "";
+    char text[1024];
+    int column;
+
+    if (row->letter)
+        column = fprintf(out, "  -%c, --%s", row->letter, row->name);
+    else
+        column = fprintf(out, "      --%s", row->name);
+    if (row->type != DT_OPT_FLAG)
+        column += fprintf(out, " %s", arg ? arg : "VALUE");
+    if (column > HELP_COLUMN - 2)
+        column = fprintf(out, "\n") - 1;
+    fprintf(out, "%*s", HELP_COLUMN - column, "");
+    if (row->def && row->def[0] && row->type != DT_OPT_FLAG && !strstr(help, "(default"))
+        snprintf(text, sizeof(text), "%s (default %s)", help, row->def);
+    else
+        snprintf(text, sizeof(text), "%s", help);
+    print_wrapped(text, HELP_COLUMN, out);
+}
+
+void
+dt_options_help(const struct dt_option *table, FILE *out)
+{
+    for (; table->name; table++) {
+        if (table->scope & DT_OPT_CLI)
+            print_help(table, out);
+    }
+}
+
+void
+dt_options_dump(const struct dt_option *table, const void *settings, FILE *out)
+{
+    for (; table->name; table++) {
+        if (table->scope & DT_OPT_FILE)
+            dt_field_dump(table, settings, out);
+    }
+}
