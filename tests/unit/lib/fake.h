@@ -121,6 +121,8 @@ void fake_new_life(struct fake *f);
 void fake_goodbye(struct fake *f);
 void fake_grant(struct fake *f);
 
+void fake_no_leaks(void); /* .fini of every suite */
+
 /* The client's side. */
 extern char fake_log_text[8192];
 void fake_log(void *arg, enum dtw_log_level level, const char *line);
