@@ -2,7 +2,7 @@
  * leaks.c - leaks are looked for at the end of each test, in the process that ran it; Criterion's
  * runner leaks a few bytes of its own, which are not ours to report.
  */
-#include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "fake.h"
 
@@ -21,7 +21,7 @@ void
 fake_no_leaks(void)
 {
     looking = 1;
-    if (__lsan_do_recoverable_leak_check)
-        cr_assert_eq(__lsan_do_recoverable_leak_check(), 0, "memory was leaked");
+    if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check() != 0)
+        abort(); /* Criterion ignores an assertion that fails in .fini */
     looking = 0;
 }
