@@ -1,0 +1,213 @@
+/*
+ * kernels.c - each kernel against double precision and, bit for bit, against its plain twin; all
+ * sizes around the vector length, gradients at every alignment.
+ */
+#include "psd/optim/kernels.h"
+
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "psd/optim/kernels_ref.h"
+#include "samples.h"
+
+TestSuite(kernels, .timeout = 60);
+
+struct inputs {
+    size_t n;
+    float *w; /* owned */
+    float *g; /* owned: the gradient, aligned */
+    const void *at;
+    void *base; /* owned */
+};
+
+static void
+each_case(void (*check)(const struct inputs *in))
+{
+    unsigned offset;
+    size_t i;
+
+    for (i = 0; i < N_SIZES; i++) {
+        for (offset = 0; offset < 4; offset++) {
+            struct inputs in = {.n = sample_sizes[i]};
+
+            in.w = samples(1 + offset, in.n);
+            in.g = samples(77 + offset, in.n);
+            in.at = unaligned_copy(in.g, in.n, offset, &in.base);
+            check(&in);
+            free(in.w);
+            free(in.g);
+            free(in.base);
+        }
+    }
+}
+
+/* A copy of w with one more element, which no kernel may touch. */
+static float *
+copy_of(const struct inputs *in)
+{
+    float *x = malloc((in->n + 1) * sizeof(*x));
+
+    memcpy(x, in->w, in->n * sizeof(*x));
+    x[in->n] = 12345;
+    return x;
+}
+
+static void
+same_bits(const float *a, const float *b, size_t n)
+{
+    cr_assert_eq(memcmp(a, b, (n + 1) * sizeof(*a)), 0, "n = %zu", n);
+    cr_assert_eq(a[n], 12345, "n = %zu: wrote beyond the end", n);
+}
+
+static void
+check_scale(const struct inputs *in)
+{
+    float *a = copy_of(in), *b = copy_of(in);
+    size_t i;
+
+    kernel_scale(a, in->at, 0.3f, in->n);
+    kernel_scale_ref(b, in->at, 0.3f, in->n);
+    same_bits(a, b, in->n);
+    for (i = 0; i < in->n; i++)
+        cr_assert_eq(a[i], (float)((double)0.3f * (double)in->g[i]));
+    free(a);
+    free(b);
+}
+
+Test(kernels, scale)
+{
+    each_case(check_scale);
+}
+
+static void
+check_axpy(const struct inputs *in)
+{
+    float *a = copy_of(in), *b = copy_of(in);
+    size_t i;
+
+    kernel_axpy(a, in->at, -1.7f, in->n);
+    kernel_axpy_ref(b, in->at, -1.7f, in->n);
+    same_bits(a, b, in->n);
+    for (i = 0; i < in->n; i++) {
+        double step = (double)-1.7f * (double)in->g[i], want = (double)in->w[i] + step;
+
+        cr_assert_leq(fabs(a[i] - want), 1e-6 * fmax(fabs((double)in->w[i]), fabs(step)));
+    }
+    free(a);
+    free(b);
+}
+
+Test(kernels, axpy)
+{
+    each_case(check_axpy);
+}
+
+static void
+check_divide(const struct inputs *in)
+{
+    float *a = copy_of(in), *b = copy_of(in);
+    size_t i;
+
+    kernel_divide(a, 3, in->n);
+    kernel_divide_ref(b, 3, in->n);
+    same_bits(a, b, in->n);
+    for (i = 0; i < in->n; i++)
+        cr_assert_eq(a[i], (float)((double)in->w[i] / 3), "a division, not a product with 1/3");
+    free(a);
+    free(b);
+}
+
+Test(kernels, divide)
+{
+    each_case(check_divide);
+}
+
+static void
+check_sgd(const struct inputs *in)
+{
+    float *a = copy_of(in), *b = copy_of(in), *in_place = copy_of(in);
+    size_t i;
+
+    kernel_sgd(a, in->w, in->at, 0.1f, in->n);
+    kernel_sgd_ref(b, in->w, in->at, 0.1f, in->n);
+    kernel_sgd(in_place, in_place, in->at, 0.1f, in->n);
+    same_bits(a, b, in->n);
+    same_bits(a, in_place, in->n);
+    for (i = 0; i < in->n; i++) {
+        double step = (double)0.1f * (double)in->g[i], want = (double)in->w[i] - step;
+
+        cr_assert_leq(fabs(a[i] - want), 1e-6 * fmax(fabs((double)in->w[i]), fabs(step)));
+    }
+    free(a);
+    free(b);
+    free(in_place);
+}
+
+Test(kernels, sgd)
+{
+    each_case(check_sgd);
+}
+
+/* A place where w - lr*g with one rounding differs from two: FMA contraction would be seen. */
+Test(kernels, the_product_is_rounded_before_it_is_subtracted)
+{
+    enum { N = 64 };
+    float w[N], g[N], out[N];
+    int i;
+
+    for (i = 0; i < N; i++) {
+        g[i] = 1.0f + FLT_EPSILON;
+        w[i] = 1.0f + 2 * FLT_EPSILON; /* g * g, rounded */
+    }
+    kernel_sgd(out, w, g, 1.0f + FLT_EPSILON, N);
+    for (i = 0; i < N; i++)
+        cr_assert_eq(out[i], 0);
+    kernel_axpy(w, g, -(1.0f + FLT_EPSILON), N);
+    for (i = 0; i < N; i++)
+        cr_assert_eq(w[i], 0);
+}
+
+static void
+check_finite(const struct inputs *in)
+{
+    static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    char *at = (char *)in->base + ((const char *)in->at - (const char *)in->base);
+    size_t step = in->n > 1000 ? in->n / 7 : 1, i, k;
+
+    cr_assert(kernel_is_finite(in->at, in->n));
+    cr_assert(kernel_is_finite_ref(in->at, in->n));
+    for (i = 0; i < in->n; i += step) {
+        size_t place = i + step < in->n ? i : in->n - 1; /* the last one, too */
+
+        for (k = 0; k < 4; k++) {
+            memcpy(at + place * sizeof(float), &bad[k], sizeof(float));
+            cr_assert_not(kernel_is_finite(in->at, in->n), "n %zu, place %zu", in->n, place);
+            cr_assert_not(kernel_is_finite_ref(in->at, in->n));
+        }
+        memcpy(at + place * sizeof(float), &in->g[place], sizeof(float));
+    }
+}
+
+Test(kernels, is_finite_finds_one_in_any_place)
+{
+    each_case(check_finite);
+}
+
+Test(kernels, the_largest_and_smallest_numbers_are_finite)
+{
+    const float x[] = {FLT_MAX, -FLT_MAX, FLT_MIN, 1e-45f, -1e-45f, 0, -0.0f, 1};
+
+    cr_assert(kernel_is_finite(x, sizeof(x) / sizeof(x[0])));
+}
+
+Test(kernels, nothing_to_do_needs_no_memory)
+{
+    kernel_scale(NULL, NULL, 1, 0);
+    kernel_axpy(NULL, NULL, 1, 0);
+    kernel_divide(NULL, 1, 0);
+    kernel_sgd(NULL, NULL, NULL, 1, 0);
+    cr_assert(kernel_is_finite(NULL, 0));
+}
