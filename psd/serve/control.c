@@ -152,7 +152,7 @@ control_close(struct shard *shard, struct control_job *job, int64_t now, struct 
 
     if (!m || !p)
         abort();
-    dt_log(DT_LOG_INFO, "job %s is replaced", job->view->job->name);
+    dt_log(DT_LOG_INFO, "job %s is dropped", job->view->job->name);
     job->closing = true;
     job->view = NULL;
     post_all(shard, m, p, now, out);

@@ -66,7 +66,7 @@ struct control_job *control_find_name(const struct shard *shard, const char *nam
 struct control_job *control_open(struct shard *shard, const struct dt_hello *hello,
                                  const struct dt_job_params *params, int64_t now,
                                  struct outbox *out, struct dt_error *err);
-/* Let a job go on all shards (--fresh). */
+/* Let a job go on all shards (--fresh, or abandoned). The entry may be freed at once. */
 void control_close(struct shard *shard, struct control_job *job, int64_t now, struct outbox *out);
 struct worker *control_require_worker(struct control_job *job,
                                       uint32_t rank); /* NULL when memory is short */

@@ -79,12 +79,6 @@ compare_list(const struct declared *d, const struct list *l, struct dt_error *er
     return DT_OK;
 }
 
-static uint32_t
-rows_to_charge(const struct dt_job_params *params)
-{
-    return params->workers + 8;
-}
-
 static enum dt_status
 accept_list(struct call *c, struct control_job *job, const struct list *l, struct dt_error *err)
 {
@@ -95,7 +89,7 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
     if (check_list(l, params->tasks, err) != DT_OK)
         return err->code;
     d = declared_create(l->items, l->n, job->task, c->shard->shared->config.n_shards,
-                        rows_to_charge(params));
+                        DT_MAX_RANKS); /* whoever may still join has a push row in each slice */
     if (!d)
         return dt_fail(err, DT_R_QUOTA, "psd is short of memory");
     if (d->bytes > quota) {

@@ -8,6 +8,10 @@
 #include "psd/serve/call.h"
 #include "psd/serve/control.h"
 
+/* What this psd offers beyond the protocol's core; clients look for names they know. */
+static const char features[][24] = {"sync"};
+#define N_FEATURES (sizeof(features) / sizeof(features[0]))
+
 /* The listener that the client used: the same ipc path, or the tcp listener with its port. */
 static const struct serve_listener *
 find_listener(const struct serve_config *config, const char *endpoint)
@@ -53,6 +57,9 @@ fill_reply(const struct shard *shard, const struct view *view, const struct dt_h
     m->window = config->window;
     m->window_bytes = config->window_bytes;
     m->lease_ms = view->job->params.lease_ms;
+    m->n_features = N_FEATURES;
+    for (i = 0; i < N_FEATURES; i++)
+        memcpy(m->features[i], features[i], sizeof(m->features[i]));
 }
 
 static void

@@ -7,6 +7,7 @@
 #include "psd/serve/control.h"
 
 #define NAME_MISSING_MS 10000
+#define ABANDONED_MS 600000
 
 static bool
 lease_is_over(const struct shard *shard, const struct control_job *job, uint32_t rank)
@@ -111,12 +112,21 @@ check_suspended(struct shard *shard, struct control_job *job)
            job->view->job->name);
 }
 
+/* Nobody is there and nobody ever declared a variable: nothing would be lost. */
+static bool
+is_abandoned(const struct shard *shard, const struct control_job *job)
+{
+    return job->suspended_ms >= 0 && !job->shared->declared &&
+           shard_running_ms(shard) - job->suspended_ms > ABANDONED_MS;
+}
+
 void
 control_tick(struct shard *shard, int64_t now, struct outbox *out)
 {
-    struct control_job *job;
+    struct control_job *job, *next;
 
-    for (job = shard->control->jobs; job; job = job->next) {
+    for (job = shard->control->jobs; job; job = next) {
+        next = job->next;
         if (job->closing || job->view->job->state == JOB_COMPLETE)
             continue;
         if (job->view->job->state == JOB_FAILED) {
@@ -126,6 +136,8 @@ control_tick(struct shard *shard, int64_t now, struct outbox *out)
         check_leases(shard, job, now, out);
         check_start(shard, job, now, out);
         check_suspended(shard, job);
+        if (is_abandoned(shard, job))
+            control_close(shard, job, now, out);
     }
 }
 

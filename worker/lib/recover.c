@@ -17,7 +17,8 @@
 #include "worker/lib/handle.h"
 
 #define HELLO_EACH_MS 1000
-#define HELLO_LATE_MS 5000   /* an older HELLO was answered: the newest one's answer follows */
+#define HELLO_LATE_MS 5000 /* an older HELLO was answered: the newest one's answer follows */
+#define PROBE_MS 500
 #define HELLO_FRESH_MS 10000 /* no answer at all for so long: try with a new socket */
 #define HELLO_FIRST_EACH_MS 100
 #define FIRST_TOLD_MS 3000
@@ -399,6 +400,18 @@ tick_hello(struct connection *c, int64_t now, int64_t *due)
     sooner(due, c->hello_due_ms);
 }
 
+/* When the next heartbeat is due. While something is outstanding and nothing is heard it comes early:
+ * a cut connection that libzmq has mended in silence is found out by its answer, HELLO_REQUIRED. */
+static int64_t
+heartbeat_due(const struct connection *c)
+{
+    int64_t probe = c->heard_ms + PROBE_MS;
+
+    if (!c->list || c->heartbeat_ms >= 0 || probe > c->heartbeat_due_ms)
+        return c->heartbeat_due_ms;
+    return probe;
+}
+
 /* A heartbeat without an answer for half a lease, and nothing else came: the connection is broken. */
 static void
 tick_ready(struct connection *c, bool silent, int64_t now, int64_t *due)
@@ -415,10 +428,10 @@ tick_ready(struct connection *c, bool silent, int64_t now, int64_t *due)
         sooner(due, now);
         return;
     }
-    if (!silent && now >= c->heartbeat_due_ms)
+    if (!silent && now >= heartbeat_due(c))
         connection_heartbeat(c, now);
     if (!silent)
-        sooner(due, c->heartbeat_due_ms);
+        sooner(due, heartbeat_due(c));
     if (c->heartbeat_ms >= 0)
         sooner(due, limit);
 }
