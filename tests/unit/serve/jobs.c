@@ -508,3 +508,19 @@ Test(jobs, status_tells_who_waits_for_whom)
     answer_free(answer);
     cluster_destroy(c);
 }
+
+Test(jobs, a_job_that_never_got_variables_goes_when_it_is_abandoned)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2), other = params_for(3);
+    struct worker_at a, b;
+
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 0);
+    cr_assert_eq(hello0(c, &a, &p), DT_OK);
+    cluster_tick(c, 300000);
+    cr_assert_eq(hello0(c, &b, &other), DT_R_MISMATCH, "still there after five minutes");
+    cluster_tick(c, 400000);
+    cr_assert_eq(hello0(c, &b, &other), DT_OK, "a new job of that name");
+    cluster_destroy(c);
+}
