@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ struct training {
     FILE *report_out;          /* owned */
     FILE *text;                /* borrowed: where text for people goes */
     struct progress progress;
+    atomic_bool leaving; /* what psd does from here on is of no interest */
     uint64_t steps, steps_per_epoch;
     struct loop_result result;
     struct report final;
@@ -61,7 +63,8 @@ say(void *arg, enum dtw_log_level level, const char *line)
 {
     struct training *t = arg;
 
-    if (!dt_log_enabled((enum dt_log_level)level))
+    if (!dt_log_enabled((enum dt_log_level)level) ||
+        (level > DTW_LOG_WARNING && atomic_load(&t->leaving)))
         return;
     progress_clear(&t->progress);
     dt_log((enum dt_log_level)level, "%s", line);
@@ -225,6 +228,7 @@ leave(struct training *t)
                      read_counter(t, "partial", &f->ps_partial);
     if (end != LOOP_FAILED || t->result.status != DTW_UNAVAILABLE) {
         int64_t ms = end == LOOP_DONE && stop_signal() == 0 ? LEAVE_MS : LEAVE_STOPPED_MS;
+        atomic_store(&t->leaving, true);
         enum dtw_status s = dtw_leave(t->client, ms, &err);
         if (s != DTW_OK && end == LOOP_DONE) {
             dt_log(DT_LOG_ERR, "the job could not be left: %s",

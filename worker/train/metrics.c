@@ -77,8 +77,8 @@ metrics_point(struct metrics *m, const struct loop_point *point, bool last)
         return;
     m->next_ms = now + m->interval_ms;
     json_t *line = line_of(point);
-    if (!line || json_dumpf(line, m->out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 || fputc('\n', m->out) == EOF ||
-        fflush(m->out) != 0)
+    if (!line || json_dumpf(line, m->out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
+        fputc('\n', m->out) == EOF || fflush(m->out) != 0)
         m->error = errno ? errno : EIO;
     json_decref(line);
 }
