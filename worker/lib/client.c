@@ -4,7 +4,6 @@
 #include "worker/lib/client.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,49 +17,6 @@
 #include "worker/lib/recover.h"
 
 #define MESSAGE_BYTES (8u << 20) /* at most, so that several are in flight */
-
-enum dtw_status
-client_error(struct dtw_error *err, enum dtw_status code, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (!err)
-        return code;
-    err->code = code;
-    va_start(ap, fmt);
-    vsnprintf(err->text, sizeof(err->text), fmt, ap);
-    va_end(ap);
-    return code;
-}
-
-void
-client_log(struct dtw_client *client, enum dtw_log_level level, const char *fmt, ...)
-{
-    char line[1024];
-    va_list ap;
-
-    if (!client->log)
-        return;
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    client->log(client->log_arg, level, line);
-}
-
-void
-client_fatal(struct dtw_client *client, enum dtw_status code, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (client->fatal.code != DTW_OK)
-        return;
-    client->fatal.code = code;
-    va_start(ap, fmt);
-    vsnprintf(client->fatal.text, sizeof(client->fatal.text), fmt, ap);
-    va_end(ap);
-    handle_finish_all(client, code, client->fatal.text);
-    driver_news(&client->driver);
-}
 
 enum dtw_status
 client_enter_forked_only(struct dtw_client *client, struct dtw_error *err)

@@ -98,24 +98,26 @@ number_push(struct dtw_client *client, struct data_request *r, struct dtw_error 
     return DTW_OK;
 }
 
-static enum dtw_status
-create_locked(struct dtw_client *client, struct data_request *r, struct dtw_handle **handle,
+/* A handle that is not submitted; NULL: *status says why not. Lock held. */
+static struct dtw_handle *
+create_locked(struct dtw_client *client, struct data_request *r, enum dtw_status *status,
               struct dtw_error *err)
 {
-    enum dtw_status status = client_check_usable(client, err);
+    struct dtw_handle *h;
 
-    if (status == DTW_OK && r->op != DT_OP_PULL)
-        status = number_push(client, r, err);
-    if (status != DTW_OK)
-        return status;
-    *handle = data_request(client, r);
-    return *handle ? DTW_OK : client_error(err, DTW_NO_MEMORY, "short of memory");
+    *status = client_check_usable(client, err);
+    if (*status == DTW_OK && r->op != DT_OP_PULL)
+        *status = number_push(client, r, err);
+    if (*status != DTW_OK)
+        return NULL;
+    h = data_request(client, r);
+    if (!h)
+        *status = client_error(err, DTW_NO_MEMORY, "short of memory");
+    return h;
 }
 
-/* Checks, then leaves a handle that is not submitted, with the lock held. */
 static enum dtw_status
-prepare(struct dtw_client *client, struct data_request *r, struct dtw_handle **handle,
-        struct dtw_error *err)
+check_initialised(struct dtw_client *client, struct dtw_error *err)
 {
     enum dtw_status status = client_enter(client, err);
     bool initialised;
@@ -124,33 +126,49 @@ prepare(struct dtw_client *client, struct data_request *r, struct dtw_handle **h
         return status;
     initialised = client->declared.closed;
     client_exit(client);
-    if (!initialised)
-        return client_error(err, DTW_INVALID, "call dtw_init first");
-    status = check_arguments(client, r, err);
-    if (status == DTW_OK)
-        status = client_enter(client, err);
-    if (status != DTW_OK)
-        return status;
-    status = create_locked(client, r, handle, err);
-    if (status != DTW_OK)
-        client_exit(client);
-    return status;
+    return initialised ? DTW_OK : client_error(err, DTW_INVALID, "call dtw_init first");
 }
 
+/* Checks, then leaves a handle that is not submitted, with the lock held. NULL: *status, no lock. */
+static struct dtw_handle *
+prepare(struct dtw_client *client, struct data_request *r, enum dtw_status *status,
+        struct dtw_error *err)
+{
+    struct dtw_handle *h;
+
+    *status = check_initialised(client, err);
+    if (*status == DTW_OK)
+        *status = check_arguments(client, r, err);
+    if (*status == DTW_OK)
+        *status = client_enter(client, err);
+    if (*status != DTW_OK)
+        return NULL;
+    h = create_locked(client, r, status, err);
+    if (!h)
+        client_exit(client);
+    return h;
+}
+
+/* Takes `copy`: it goes with the handle. */
 static enum dtw_status
 begin(struct dtw_client *client, struct data_request *r, float *copy, struct dtw_handle **handle,
       struct dtw_error *err)
 {
-    enum dtw_status status;
+    enum dtw_status status = DTW_INVALID;
+    struct dtw_handle *h = NULL;
 
-    if (!handle)
-        return client_error(err, DTW_INVALID, "handle: a place to put it is needed");
-    *handle = NULL;
-    status = prepare(client, r, handle, err);
-    if (status != DTW_OK)
+    if (handle)
+        h = prepare(client, r, &status, err);
+    else
+        client_error(err, DTW_INVALID, "handle: a place to put it is needed");
+    if (handle)
+        *handle = h;
+    if (!h) {
+        free(copy);
         return status;
-    (*handle)->copy = copy;
-    handle_submit(*handle, true);
+    }
+    h->copy = copy;
+    handle_submit(h, true);
     client_exit(client);
     return DTW_OK;
 }
@@ -214,8 +232,6 @@ push_copied(struct dtw_client *client, struct data_request *r, struct dtw_handle
     } else {
         client_error(err, DTW_NO_MEMORY, "short of memory");
     }
-    if (status != DTW_OK)
-        free(copy);
     free((void *)views);
     return status;
 }
@@ -259,10 +275,10 @@ dtw_step(struct dtw_client *client, const float *const *gradients, float *const 
                              .values = values,
                              .weight = weight,
                              .count = count};
-    struct dtw_handle *h;
-    enum dtw_status status = prepare(client, &r, &h, err);
+    enum dtw_status status;
+    struct dtw_handle *h = prepare(client, &r, &status, err);
 
-    if (status != DTW_OK)
+    if (!h)
         return status;
     status = handle_run(h, &h, DT_FOREVER, true, err);
     if (h) {
