@@ -4,30 +4,29 @@
 #   tests/run.sh [--fast | --slow] [--preset asan|release] [--no-build] [ctest options]
 #
 # All tests run from the build with sanitizers; those that train at length use the release binaries.
-#   --fast      without the tests labelled slow (under a minute once built)
-#   --slow      these alone
-#   --preset    run everything from this build instead (it alone is built)
+#   --fast      without the tests labelled slow, from the release build (under a minute once built)
+#   --slow      the tests labelled slow alone
+#   --preset    run everything from this build (it alone is built)
 #   --no-build  neither packages nor build: what is there is tested
 # Anything else goes to ctest, e.g. -R system. The last line is ctest's closing line; the exit code is ctest's.
 set -u
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 . "$root/deploy/packages.sh" || exit 1
 
-preset=asan
-presets=(release asan)
+preset=
+fast=false
 filter=()
 prepare=true
 rest=()
 while [ $# -gt 0 ]; do
     case $1 in
-    --fast) filter=(-LE slow) ;;
+    --fast) fast=true filter=(-LE slow) ;;
     --slow) filter=(-L slow) ;;
     --no-build) prepare=false ;;
     --preset)
         [ $# -gt 1 ] || { echo "error: --preset needs a name" >&2; exit 64; }
         shift
         preset=$1
-        presets=("$1")
         ;;
     -h | --help)
         sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"
@@ -38,11 +37,20 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+slow=(-DPSD_SLOW_BIN_DIR=)
+if [ -n "$preset" ]; then
+    presets=("$preset")
+elif $fast; then
+    preset=release presets=(release)
+else
+    preset=asan presets=(release asan)
+    slow=(-DPSD_SLOW_BIN_DIR="$root/build/release/bin")
+fi
+
 build()
 {
-    local name=$1 log=$root/build/$1.log slow=()
+    local name=$1 log=$root/build/$1.log
 
-    [ "$name" = asan ] && [ ${#presets[@]} -gt 1 ] && slow=(-DPSD_SLOW_BIN_DIR="$root/build/release/bin")
     echo "== build $name"
     mkdir -p "$root/build"
     if ! { cmake -S "$root" --preset "$name" "${slow[@]}" && cmake --build "$root/build/$name"; } \
