@@ -133,7 +133,7 @@ contend(const char *dir)
     snprintf(mark, sizeof(mark), "%s/mark", dir);
     snprintf(path, sizeof(path), "ipc://%s/s", dir);
     n.context = dt_context_create(true, 1, NULL);
-    for (i = 0; i < 200; i++) {
+    for (i = 0; i < 200 || won == 0; i++) { /* the others come to an end: each wins some day */
         struct dt_router_options options = {.window = 1};
         struct dt_router *r = dt_router_create(n.context, &options, NULL);
         char bound[DT_MAX_ENDPOINT + 1];
@@ -152,28 +152,31 @@ contend(const char *dir)
         dt_router_destroy(r);
     }
     dt_context_destroy(n.context);
-    return won ? 0 : 4;
+    return 0;
 }
 
+/* Forks while it has one thread: a child of a process with threads may find a lock of malloc held. */
 Test(bind, the_lock_admits_one_at_a_time)
 {
+    char dir[] = "/tmp/psd-net-XXXXXX";
     pid_t children[3];
-    struct net n;
     unsigned i;
     int rc;
 
-    net_init(&n);
+    cr_assert_not_null(mkdtemp(dir));
     for (i = 0; i < 3; i++) {
         children[i] = fork();
         cr_assert_geq(children[i], 0);
-        if (children[i] == 0)
-            _exit(contend(n.dir));
+        if (children[i] == 0) {
+            alarm(50); /* nothing of it outlives the test */
+            _exit(contend(dir));
+        }
     }
     for (i = 0; i < 3; i++) {
         cr_assert_eq(waitpid(children[i], &rc, 0), children[i]);
         cr_assert(WIFEXITED(rc) && WEXITSTATUS(rc) == 0, "child %u: status %x", i, (unsigned)rc);
     }
-    net_deinit(&n);
+    cr_assert_eq(rmdir(dir), 0, "files were left behind");
 }
 
 Test(bind, the_mode_of_an_ipc_socket_is_set)

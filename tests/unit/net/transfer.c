@@ -116,6 +116,48 @@ Test(transfer, tcp_by_name)
     net_deinit(&n);
 }
 
+Test(transfer, tcp_over_ipv6)
+{
+    struct dt_router_options options = {.window = 8};
+    char bound[DT_MAX_ENDPOINT + 1];
+    struct dt_router *probe;
+    enum dt_status status;
+    struct net n;
+
+    net_init(&n);
+    probe = dt_router_create(n.context, &options, NULL);
+    status = dt_router_bind(probe, "tcp://[::1]:0", 0, bound, NULL);
+    dt_router_destroy(probe);
+    if (status == DT_OK)
+        exchange(&n, "tcp://[::1]:0");
+    else
+        cr_log_info("skipped: this machine has no IPv6");
+    net_deinit(&n);
+}
+
+/* Bound to all addresses; reached by the port that was given. */
+Test(transfer, tcp_on_all_addresses)
+{
+    char bound[DT_MAX_ENDPOINT + 1], near[DT_MAX_ENDPOINT + 1];
+    struct dt_router *router;
+    struct dt_dealer *dealer;
+    struct dt_message m;
+    struct net n;
+
+    net_init(&n);
+    router = net_router(&n, "tcp://*:0", bound);
+    cr_assert_eq(dt_endpoint_check(bound, NULL), DT_OK, "%s", bound);
+    cr_assert_eq(dt_endpoint_peer("tcp://localhost:1", strrchr(bound, ':') + 1, near, sizeof(near)),
+                 DT_OK);
+    dealer = net_dealer(&n, near);
+    dt_dealer_send(dealer, "x", 1, NULL, 0);
+    net_router_recv(router, &m);
+    dt_message_deinit(&m);
+    dt_dealer_destroy(dealer, 0);
+    dt_router_destroy(router);
+    net_deinit(&n);
+}
+
 Test(transfer, a_server_that_comes_later_is_waited_for)
 {
     char bound[DT_MAX_ENDPOINT + 1];

@@ -4,7 +4,7 @@
  */
 const char *__lsan_default_suppressions(void);
 
-__attribute__((weak)) const char *
+__attribute__((weak, visibility("default"))) const char *
 __lsan_default_suppressions(void)
 {
     return "leak:libcriterion";
