@@ -14,7 +14,6 @@
 #include "proto/base/random.h"
 #include "worker/lib/handle.h"
 #include "worker/lib/options.h"
-#include "worker/lib/recover.h"
 
 #define MESSAGE_BYTES (8u << 20) /* at most, so that several are in flight */
 
@@ -51,6 +50,31 @@ void
 client_exit(struct dtw_client *client)
 {
     pthread_mutex_unlock(&client->driver.lock);
+}
+
+bool
+client_is_task_ready(const struct task *t)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->n_shards; i++) {
+        if (!t->shards[i] || t->shards[i]->state != CONNECTION_READY)
+            return false;
+    }
+    return t->n_shards > 0;
+}
+
+void
+client_update_ready(struct dtw_client *client)
+{
+    bool ready = true;
+    uint32_t i;
+
+    for (i = 0; i < client->n_tasks; i++)
+        ready = client_is_task_ready(&client->tasks[i]) && ready;
+    if (ready && !client->ready)
+        driver_news(&client->driver);
+    client->ready = ready;
 }
 
 static const struct task *

@@ -88,6 +88,7 @@ void client_log(struct dtw_client *client, enum dtw_log_level level, const char 
 /* The job is over for this client: every outstanding request ends with that. The first one counts. */
 void client_fatal(struct dtw_client *client, enum dtw_status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+bool client_is_task_ready(const struct task *task); /* all its connections have a session */
 void client_update_ready(struct dtw_client *client);
 
 /* Begin a call: refuses NULL, forked, closed and failed clients; else takes the lock, DTW_OK. */

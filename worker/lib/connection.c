@@ -14,7 +14,6 @@
 
 #include "proto/base/clock.h"
 #include "worker/lib/message.h"
-#include "worker/lib/recover.h"
 
 #define FIRST_WINDOW 64 /* for the socket's marks, until HELLO's reply tells the window */
 

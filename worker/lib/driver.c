@@ -17,7 +17,7 @@
 #include "proto/base/clock.h"
 #include "worker/lib/answer.h"
 #include "worker/lib/handle.h"
-#include "worker/lib/recover.h"
+#include "worker/lib/timer.h"
 
 #define MESSAGES_A_TURN 64 /* from one connection, before the others have their turn */
 #define FULL_RETRY_MS 5
@@ -222,7 +222,7 @@ turn(struct dtw_client *client, int64_t deadline_ms)
     int64_t now = dt_now_ms(), settle_ms;
 
     d->news = false;
-    d->due_ms = recover_tick(client, now);
+    d->due_ms = timer_tick(client, now);
     if (flush_all(client) && now + FULL_RETRY_MS < d->due_ms)
         d->due_ms = now + FULL_RETRY_MS;
     settle_ms = handle_settle(client, now);
@@ -250,7 +250,7 @@ is_busy(const struct dtw_client *client)
         if (!h->done)
             return true;
     }
-    return recover_is_busy(client);
+    return timer_is_busy(client);
 }
 
 /* The token is free: wake who should take it. */

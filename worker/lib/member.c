@@ -6,7 +6,6 @@
 
 #include "proto/base/clock.h"
 #include "worker/lib/handle.h"
-#include "worker/lib/recover.h"
 
 #define JOIN_TRIES 64
 #define LEAVE_TRIES 3
