@@ -256,7 +256,7 @@ status_of_push(uint32_t n_items, uint64_t weight)
     head = decode(&b);
     status = dt_data_decode(&head, &got);
     if (status == DT_OK)
-        cr_assert(got.items[n_items - 1].slice == n_items - 1 && got.items[0].version == 9);
+        cr_assert(got.n_items == n_items && got.items[0].slice == 0 && got.items[0].version == 9);
     dt_buffer_deinit(&b);
     return status;
 }
