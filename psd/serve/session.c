@@ -87,7 +87,7 @@ drop_queue(struct session *s)
         reply_destroy(r);
     }
     s->queue_end = &s->queue;
-    s->n_queue = 0;
+    s->n_ordinary = 0;
 }
 
 void
@@ -153,7 +153,7 @@ flush_while_room(struct shard *shard, struct session *s, struct outbox *out)
         s->queue = r->next;
         if (!s->queue)
             s->queue_end = &s->queue;
-        s->n_queue--;
+        s->n_ordinary -= !r->keep;
         let_go(s, r, out);
     }
 }
@@ -175,7 +175,7 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
     static struct dt_log_limit limit = DT_LOG_LIMIT(5, 10000);
 
     r->keep = woken;
-    if (!woken && s->n_queue >= shard->shared->config.window) {
+    if (!woken && s->n_ordinary >= shard->shared->config.window) {
         dt_log_limited(&limit, DT_LOG_WARNING,
                        "job %s rank %u is over its window of %u requests: session ended",
                        s->view->job->name, s->rank, shard->shared->config.window);
@@ -186,7 +186,7 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
     r->next = NULL;
     *s->queue_end = r;
     s->queue_end = &r->next;
-    s->n_queue++;
+    s->n_ordinary += !woken;
     session_flush(shard, s, out);
     return true;
 }
@@ -198,5 +198,4 @@ session_requeue(struct session *s, struct reply *r)
     s->queue = r;
     if (!r->next)
         s->queue_end = &r->next;
-    s->n_queue++;
 }

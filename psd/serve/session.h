@@ -26,7 +26,8 @@ struct session {
     uint32_t n_parked_items;
     size_t parked_bytes;
     struct reply *queue, **queue_end; /* owned: replies that wait for room */
-    uint32_t n_queue;
+    uint32_t
+        n_ordinary; /* queued replies that were never parked: a legal peer has at most `window` */
     struct dt_meter *meter;      /* shared with the transport */
     bool acknowledged;           /* GOODBYE */
     struct session *prev, *next; /* in view->sessions */

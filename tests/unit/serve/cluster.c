@@ -107,14 +107,24 @@ keep_answer(struct cluster *c, uint32_t shard, struct reply *r)
     reply_destroy(r);
 }
 
+void
+cluster_keep(struct cluster *c, struct reply *r)
+{
+    keep_answer(c, 0, r);
+}
+
 static void
 collect(struct cluster *c, uint32_t shard, struct outbox *out)
 {
     struct reply *r;
     struct mail *m;
 
-    while ((r = outbox_take_reply(out)) != NULL)
-        keep_answer(c, shard, r);
+    while ((r = outbox_take_reply(out)) != NULL) {
+        if (c->hold_replies && c->n_held < sizeof(c->held) / sizeof(c->held[0]))
+            c->held[c->n_held++] = r;
+        else
+            keep_answer(c, shard, r);
+    }
     while ((m = outbox_take_mail(out)) != NULL) {
         uint32_t to = mail_target(m);
 

@@ -37,6 +37,9 @@ struct cluster {
     uint32_t n_answers;
     struct answer *answers[MAX_ANSWERS];
     uint64_t next_request;
+    bool hold_replies; /* replies stay in the transport: `held` */
+    uint32_t n_held;
+    struct reply *held[256];
 };
 
 struct worker_at { /* a fake worker: one route a shard, sessions, what it holds */
@@ -65,6 +68,7 @@ void cluster_settle(struct cluster *c);           /* deliver all mails */
 void cluster_tick(struct cluster *c, int64_t ms); /* advance in 50 ms turns, all shards */
 /* Take the oldest answer for a request id (NULL: none). Owned by the caller. */
 struct answer *cluster_take(struct cluster *c, uint64_t request);
+void cluster_keep(struct cluster *c, struct reply *r); /* deliver a held reply */
 void answer_free(struct answer *a);
 uint32_t cluster_count(const struct cluster *c, uint64_t request);
 

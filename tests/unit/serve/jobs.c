@@ -524,3 +524,43 @@ Test(jobs, a_job_that_never_got_variables_goes_when_it_is_abandoned)
     cr_assert_eq(hello0(c, &b, &other), DT_OK, "a new job of that name");
     cluster_destroy(c);
 }
+
+/* Found by the random orders: woken replies that wait for room are no fault of the peer. */
+Test(jobs, queued_woken_replies_do_not_count_against_the_window)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(2);
+    struct worker_at a, b;
+    uint8_t homes[40];
+    float g[1] = {1};
+    uint64_t ids[40], id;
+    struct dt_data pull = {.n_items = 1};
+    uint32_t i;
+
+    p.lease_ms = 3600000;
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    cluster_start_job(c, &a, "job", &p, 40, 1, 1, 0, homes);
+    cluster_start_job(c, &b, "job", &p, 40, 1, 1, 0, homes);
+    for (i = 0; i < 40; i++)
+        ids[i] = push_pull(c, &a, 0, i, 0, g, 1);
+    c->hold_replies = true; /* the transport lets go of nothing */
+    for (i = 0; i < 40; i++) {
+        struct dt_data d = {.counter = i + 1, .weight = 1, .count = 1, .n_items = 1};
+        const float *frame = g;
+        uint32_t n = 1;
+
+        d.items[0].variable = i;
+        worker_data(c, &b, 0, DT_OP_PUSH, &d, &frame, &n);
+    }
+    pull.items[0].version = DT_NO_VERSION;
+    id = worker_data(c, &a, 0, DT_OP_PULL, &pull, NULL, NULL);
+    c->hold_replies = false;
+    for (i = 0; i < c->n_held; i++)
+        cluster_keep(c, c->held[i]);
+    cluster_tick(c, 500);
+    for (i = 0; i < 40; i++)
+        cr_assert_eq(final_status(c, ids[i]), DT_OK, "slice %u", i);
+    cr_assert_eq(final_status(c, id), DT_OK, "an ordinary pull behind them");
+    cluster_destroy(c);
+}
