@@ -52,7 +52,7 @@ has_ipv4(const struct dt_endpoint *e)
 static int
 configure(void *socket, uint32_t window, const struct dt_endpoint *e)
 {
-    int hwm = window < 1000000 ? (int)(3 * window + 16) : 3000016;
+    int hwm = dt_hwm(window);
 
     if (dt_socket_set_common(socket, hwm < MIN_HWM ? MIN_HWM : hwm) != 0 ||
         dt_socket_set(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS) != 0 ||

@@ -32,9 +32,7 @@ struct sent { /* of one message; freed with its last frame */
 static int
 configure(void *socket, const struct dt_router_options *options)
 {
-    uint32_t window = options->window < 1000000 ? options->window : 1000000;
-
-    if (dt_socket_set_common(socket, (int)(3 * window + 16)) != 0 ||
+    if (dt_socket_set_common(socket, dt_hwm(options->window)) != 0 ||
         dt_socket_set(socket, ZMQ_ROUTER_MANDATORY, 1) != 0 ||
         dt_socket_set(socket, ZMQ_BACKLOG, 512) != 0)
         return -1;

@@ -33,7 +33,7 @@ struct dt_router;
 struct dt_dealer;
 
 struct dt_router_options {
-    uint32_t window; /* SNDHWM = RCVHWM = 3 * window + 16 */
+    uint32_t window; /* SNDHWM = RCVHWM = 2 * (3 * window + 16); see dt_hwm */
     bool local;      /* ipc and loopback class (reserved for CURVE later) */
 };
 

@@ -5,6 +5,8 @@
 
 #include <zmq.h>
 
+#define MAX_WINDOW 1000000
+
 #define FRAME_SLACK 4096
 #define HEARTBEAT_MS 5000
 #define HEARTBEAT_TIMEOUT_MS 15000
@@ -15,6 +17,14 @@ int
 dt_socket_set(void *socket, int option, int value)
 {
     return zmq_setsockopt(socket, option, &value, sizeof(value));
+}
+
+int
+dt_hwm(uint32_t window)
+{
+    if (window > MAX_WINDOW)
+        window = MAX_WINDOW;
+    return (int)(2 * (3 * window + 16));
 }
 
 int

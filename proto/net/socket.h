@@ -27,6 +27,11 @@ int dt_socket_set(void *socket, int option, int value);
 /* The options that both kinds of socket have: limits, heartbeats, keepalive, LINGER 0. */
 int dt_socket_set_common(void *socket, int hwm);
 
+/* The high-water mark for a window of requests. A legal peer can have 3 * window + 16 messages under way
+ * (answers, PARKED, woken replies), and libzmq tells the writer of a pipe what was read only each half
+ * mark: so it takes twice that. With less, legal peers met EAGAIN (seen with a window of 8). */
+int dt_hwm(uint32_t window);
+
 /* One whole message from `socket`; `routed`: the first frame is the peer's routing id. */
 enum dt_status dt_message_recv(void *socket, bool routed, struct dt_message *message);
 
