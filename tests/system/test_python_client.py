@@ -10,8 +10,8 @@ CLIENT = os.path.join(harness.ROOT, "worker", "examples", "client.py")
 STEPS = 150
 
 
-def client(bench, psd, rank, workers, *extra):
-    return bench.start("client", ["/usr/bin/python3", CLIENT, "--ps", psd.endpoint, "--job", "j", "--rank", str(rank),
+def client(bench, ps, rank, workers, *extra):
+    return bench.start("client", ["/usr/bin/python3", CLIENT, "--ps", ps.endpoint, "--job", "j", "--rank", str(rank),
                                   "--workers", str(workers), "--data", harness.digits(), "--batch", "50", "--lr", "0.5",
                                   "--seed", "3", "--lease", "2", *map(str, extra)])
 
@@ -72,4 +72,23 @@ def test_stopped_and_continued(bench):
     psd.stop()
 
 
-harness.main(test_beside_c, test_over_ipc, test_alone_after_a_death, test_stopped_and_continued)
+def test_connection_cut(bench):
+    """In mid-stream, three times: it registers anew, nothing is counted twice."""
+    psd = bench.psd(shards=1)
+    proxy = bench.proxy(psd)
+    python = client(bench, proxy, 1, 2, "--steps", 300)
+    c = c_worker(bench, psd, 0, 2, "--steps", 300, "--step-delay", 10)
+    for n in range(3):
+        harness.wait_until(lambda n=n: any(j["step"] >= 20 + 60 * n for j in psd.status()["jobs"]), "they train")
+        proxy.cut_after(50000)
+    taken, _ = check_client(python)
+    expect(proxy.n_cut == 3, f"cut {proxy.n_cut} times")
+    expect(taken > 580, f"{taken} slices taken")
+    c.expect_exit(0)
+    counters = psd.job()["counters"]
+    expect(counters["accumulated"] == 2 * 2 * 300, f"each step has one gradient of each rank and slice: {counters}")
+    expect(counters["lost"] == 0, "its lease went on")
+    psd.stop()
+
+
+harness.main(test_beside_c, test_over_ipc, test_connection_cut, test_alone_after_a_death, test_stopped_and_continued)
