@@ -13,12 +13,12 @@ STEPS = 150
 def client(bench, ps, rank, workers, *extra):
     return bench.start("client", ["/usr/bin/python3", CLIENT, "--ps", ps.endpoint, "--job", "j", "--rank", str(rank),
                                   "--workers", str(workers), "--data", harness.digits(), "--batch", "50", "--lr", "0.5",
-                                  "--seed", "3", "--lease", "2", *map(str, extra)])
+                                  "--seed", "3", "--lease", "1", *map(str, extra)])
 
 
 def c_worker(bench, psd, rank, workers, *extra):
     return bench.train(psd, rank, workers, "--data", harness.digits(), "--batch", 50, "--lr", "0.5", "--seed", 3,
-                       "--lease", "2", "--json", *extra, model="softmax")
+                       "--lease", "1", "--json", *extra, model="softmax")
 
 
 def check_client(process):
