@@ -323,7 +323,7 @@ background_turn(struct dtw_client *client)
     struct driver *d = &client->driver;
 
     d->taken = d->background_drives = true;
-    turn(client, DT_FOREVER);
+    turn(client, is_busy(client) ? DT_FOREVER : 0); /* idle: sleep on the condition instead */
     d->taken = d->background_drives = false;
     if (d->n_waiting > 0)
         pthread_cond_signal(&d->waiters);
