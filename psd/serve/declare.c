@@ -85,22 +85,21 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
     const struct dt_job_params *params = &job->view->job->params;
     uint64_t quota = c->shard->shared->config.memory_quota;
     struct declared *d;
+    uint64_t bytes;
 
     if (check_list(l, params->tasks, err) != DT_OK)
         return err->code;
-    d = declared_create(l->items, l->n, job->task, c->shard->shared->config.n_shards,
-                        DT_MAX_RANKS); /* whoever may still join has a push row in each slice */
-    if (!d)
-        return dt_fail(err, DT_R_QUOTA, "psd is short of memory");
-    if (d->bytes > quota) {
-        dt_fail(
+    /* whoever may still join has a push row in each slice */
+    bytes = declared_charge(l->items, l->n, job->task, DT_MAX_RANKS);
+    if (bytes > quota)
+        return dt_fail(
             err, DT_R_QUOTA,
             "the variables need %llu bytes, memory_quota allows a job %llu: raise it or use more "
             "ps tasks",
-            (unsigned long long)d->bytes, (unsigned long long)quota);
-        declared_destroy(d);
-        return DT_R_QUOTA;
-    }
+            (unsigned long long)bytes, (unsigned long long)quota);
+    d = declared_create(l->items, l->n, job->task, c->shard->shared->config.n_shards);
+    if (!d)
+        return dt_fail(err, DT_R_QUOTA, "psd is short of memory");
     job->shared->declared = d;
     return DT_OK;
 }

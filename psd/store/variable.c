@@ -15,6 +15,36 @@ slice_charge(uint64_t elements, uint32_t i, unsigned n_slots, uint32_t ranks)
     return block * (2 + n_slots) + sizeof(struct slice) + ranks * sizeof(struct push_row);
 }
 
+/* All slices but the last are of one size. Declarations are bounded: the sum fits (2^62). */
+static uint64_t
+variable_charge(const struct dt_declaration *d, uint32_t ranks)
+{
+    uint64_t elements = dt_declaration_elements(d);
+    uint32_t n = dt_n_slices(elements);
+    unsigned n_slots = 0;
+    struct optimizer o;
+
+    if (n == 0)
+        return 0;
+    if (variable_optimizer(d, &o, NULL) == DT_OK)
+        n_slots = optimizer_n_slots(&o);
+    return (n - 1) * slice_charge(elements, 0, n_slots, ranks) +
+           slice_charge(elements, n - 1, n_slots, ranks);
+}
+
+uint64_t
+declared_charge(const struct dt_declaration *decls, uint32_t n, uint32_t task, uint32_t ranks)
+{
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    for (i = 0; i < n; i++) {
+        if (decls[i].task == task)
+            bytes += variable_charge(&decls[i], ranks);
+    }
+    return bytes;
+}
+
 static uint32_t
 least_loaded(const uint64_t *load, uint32_t n)
 {
@@ -28,15 +58,10 @@ least_loaded(const uint64_t *load, uint32_t n)
 }
 
 static bool
-place_variable(struct declared *d, struct declared_variable *v, uint64_t *load, uint32_t n_shards,
-               uint32_t ranks)
+place_variable(struct declared *d, struct declared_variable *v, uint64_t *load, uint32_t n_shards)
 {
-    struct optimizer o;
-    unsigned n_slots = 0;
     uint32_t i;
 
-    if (variable_optimizer(&v->decl, &o, NULL) == DT_OK)
-        n_slots = optimizer_n_slots(&o);
     v->n_slices = dt_n_slices(v->elements);
     v->homes = malloc(v->n_slices ? v->n_slices : 1);
     if (!v->homes)
@@ -46,15 +71,13 @@ place_variable(struct declared *d, struct declared_variable *v, uint64_t *load, 
 
         v->homes[i] = (uint8_t)home;
         load[home] += dt_slice_elements(v->elements, i) * sizeof(float);
-        d->bytes += slice_charge(v->elements, i, n_slots, ranks);
     }
     d->n_slices += v->n_slices;
     return true;
 }
 
 struct declared *
-declared_create(const struct dt_declaration *decls, uint32_t n, uint32_t task, uint32_t n_shards,
-                uint32_t ranks)
+declared_create(const struct dt_declaration *decls, uint32_t n, uint32_t task, uint32_t n_shards)
 {
     struct declared *d = calloc(1, sizeof(*d) + n * sizeof(d->variables[0]));
     uint64_t load[DT_MAX_SHARDS] = {0};
@@ -70,7 +93,7 @@ declared_create(const struct dt_declaration *decls, uint32_t n, uint32_t task, u
         v->decl = decls[i];
         v->elements = dt_declaration_elements(&decls[i]);
         d->fingerprint = dt_declaration_fingerprint(d->fingerprint, &decls[i]);
-        if (decls[i].task == task && !place_variable(d, v, load, n_shards, ranks)) {
+        if (decls[i].task == task && !place_variable(d, v, load, n_shards)) {
             declared_destroy(d);
             return NULL;
         }

@@ -22,15 +22,18 @@ struct declared_variable {
 struct declared {
     uint32_t n;
     uint32_t n_slices;                    /* of this task */
-    uint64_t bytes;                       /* charged to memory_quota */
     uint64_t fingerprint;                 /* of all declarations */
     struct declared_variable variables[]; /* variable id = index */
 };
 
+/* What `n` declarations of a task are charged to memory_quota, `ranks` push rows a slice. To be checked
+ * before declared_create: homes alone may be more than there is memory. */
+uint64_t declared_charge(const struct dt_declaration *decls, uint32_t n, uint32_t task,
+                         uint32_t ranks);
 /* Copy `n` declarations and choose homes on `n_shards` for those of `task`: least bytes, then lowest
- * index. `ranks` counts the push rows to charge for each slice. NULL when memory is short. */
+ * index. NULL when memory is short. */
 struct declared *declared_create(const struct dt_declaration *decls, uint32_t n, uint32_t task,
-                                 uint32_t n_shards, uint32_t ranks);
+                                 uint32_t n_shards);
 void declared_destroy(struct declared *d);
 
 struct variable {

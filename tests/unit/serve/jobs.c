@@ -393,21 +393,28 @@ Test(jobs, the_memory_quota_is_checked_before_anything_is_allocated)
                                   .max_session_bytes = 1 << 20,
                                   .memory_quota = 1 << 20};
     struct cluster *c = cluster_create_with(&config);
+    struct dt_declaration *d = calloc(DT_MAX_VARIABLES, sizeof(*d));
     struct dt_job_params p = params_for(1);
-    struct dt_declaration d;
     struct worker_at a;
+    uint32_t i;
 
-    memset(&d, 0, sizeof(d));
-    strcpy(d.name, "big");
-    strcpy(d.optimizer, "sgd");
-    d.n_params = 1;
-    strcpy(d.params[0].name, "lr");
-    strcpy(d.init, "zeros");
-    d.n_dims = 1;
-    d.shape[0] = 1u << 20;
+    for (i = 0; i < DT_MAX_VARIABLES; i++) { /* the most that can be declared: 16 PiB */
+        snprintf(d[i].name, sizeof(d[i].name), "big%u", i);
+        strcpy(d[i].optimizer, "sgd");
+        d[i].n_params = 1;
+        strcpy(d[i].params[0].name, "lr");
+        strcpy(d[i].init, "zeros");
+        d[i].n_dims = 1;
+        d[i].shape[0] = 1ull << 40;
+    }
     worker_at_init(&a, 0);
     worker_hello_all(c, &a, "job", &p);
-    cr_assert_eq(worker_declare(c, &a, &d, 1), DT_R_QUOTA);
+    cr_assert_eq(worker_declare(c, &a, d, DT_MAX_VARIABLES), DT_R_QUOTA);
+    d[0].shape[0] = 1u << 20;
+    cr_assert_eq(worker_declare(c, &a, d, 1), DT_R_QUOTA);
+    d[0].shape[0] = 4;
+    cr_assert_eq(worker_declare(c, &a, d, 1), DT_OK);
+    free(d);
     cluster_destroy(c);
 }
 
