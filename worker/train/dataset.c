@@ -27,6 +27,7 @@ dataset_deinit(struct dataset *d)
         return;
     free(d->x);
     free(d->y);
+    free(d->t);
     memset(d, 0, sizeof(*d));
 }
 

@@ -12,17 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct model_rule *const rules[] = {&model_rule_toy, &model_rule_softmax};
+static const struct model_rule *const rules[] = {&model_rule_toy, &model_rule_linear,
+                                                 &model_rule_softmax, &model_rule_mlp};
 #define N_RULES (sizeof(rules) / sizeof(rules[0]))
 
 static const struct model_rule *
 rule_find(const char *spec)
 {
     for (size_t i = 0; i < N_RULES; i++) {
-        if (strcmp(rules[i]->name, spec) == 0)
+        size_t n = strlen(rules[i]->name);
+        if (strncmp(rules[i]->name, spec, n) == 0 &&
+            (spec[n] == '\0' || (spec[n] == ':' && rules[i]->takes_layers)))
             return rules[i];
     }
     return NULL;
+}
+
+enum dataset_target
+model_target(const char *spec)
+{
+    const struct model_rule *rule = rule_find(spec);
+
+    return rule && rule->numbers ? DATASET_NUMBERS : DATASET_CLASSES;
 }
 
 void
@@ -49,8 +60,12 @@ model_create(const char *spec, uint32_t n_features, uint32_t n_classes, uint32_t
 
     *out = NULL;
     if (!rule)
-        return dt_fail(err, DT_E_USAGE, "model '%s' is unknown: use toy or softmax", spec);
-    if (rule->needs_data && (n_features == 0 || n_classes == 0))
+        return dt_fail(err, DT_E_USAGE,
+                       "model '%.80s' is unknown: use toy, linear, softmax or mlp:H1,H2,...", spec);
+    if (strlen(spec) >= sizeof(((struct model *)NULL)->spec))
+        return dt_fail(err, DT_E_USAGE, "model '%.80s...' is longer than %zu characters", spec,
+                       sizeof(((struct model *)NULL)->spec) - 1);
+    if (rule->needs_data && (n_features == 0 || (n_classes == 0 && !rule->numbers)))
         return dt_fail(err, DT_E_USAGE, "model %s needs data: name them with --data", spec);
 
     struct model *m = calloc(1, sizeof(*m));
@@ -79,6 +94,10 @@ model_destroy(struct model *m)
         return;
     free(m->x);
     free(m->z);
+    for (uint32_t l = 0; l < MODEL_MAX_LAYERS; l++)
+        free(m->a[l]);
+    free(m->d[0]);
+    free(m->d[1]);
     free(m);
 }
 
@@ -106,15 +125,6 @@ model_variable(const struct model *m, uint32_t index)
     return index < m->n_variables ? &m->variables[index] : NULL;
 }
 
-void
-model_init(const struct model *m, uint32_t index, float *values)
-{
-    const struct model_variable *v = model_variable(m, index);
-
-    if (v) /* every variable of today's models starts at zeros */
-        memset(values, 0, v->elements * sizeof(*values));
-}
-
 enum dt_status
 model_check_data(const struct model *m, const struct dataset *data, struct dt_error *err)
 {
@@ -126,6 +136,12 @@ model_check_data(const struct model *m, const struct dataset *data, struct dt_er
             "the data have %u features a row, model %s has %u: use the data set that the "
             "model was trained on",
             data->n_features, m->spec, m->n_features);
+    if (m->rule->numbers)
+        return DT_OK;
+    if (data->t)
+        return dt_fail(err, DT_E_DATA,
+                       "the data have numbers to predict, model %s needs classes: use model linear",
+                       m->spec);
     if (data->n_classes > m->n_classes)
         return dt_fail(err, DT_E_DATA,
                        "the data have labels up to %u, model %s has %u classes: use the data set "
@@ -163,7 +179,7 @@ model_evaluate(struct model *m, const struct dataset *data, const float *const *
         loss += m->rule->score(m, data, first, n, values, &right);
     }
     out->loss = loss / (double)data->n_rows;
-    out->accuracy = (double)right / (double)data->n_rows;
+    out->accuracy = m->rule->numbers ? NAN : (double)right / (double)data->n_rows;
 }
 
 void

@@ -7,7 +7,10 @@
  *
  *   toy      the guide's a + b against 100: a, b of two elements each; loss = sum((a+b-100)^2)/2 over
  *            the elements (dL/da = dL/db = a+b-100); no data; zeros at start
+ *   linear   least squares: w [features, 1] and b [1] zeros; loss = mean of (x w + b - y)^2 / 2
  *   softmax  weights [features, classes] zeros, bias [classes] zeros; mean cross entropy
+ *   mlp:H1,H2,...  hidden layers of H1, H2, ... units with ReLU, then softmax: variables dense1/kernel,
+ *            dense1/bias, dense2/kernel, ...; kernels by He's rule (model_init.c), biases zeros
  */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
@@ -25,23 +28,28 @@ struct model_variable {
     uint32_t n_dims;
     uint64_t shape[4];
     uint64_t elements;
-    const char *init; /* "zeros", ... : the word declared to psd */
+    const char *init; /* "zeros", "he": the word declared to psd */
 };
 
 struct model; /* opaque; holds scratch memory for one thread of computation */
 
-/* `spec`: "toy", "softmax". `train` gives features and classes (may be NULL for toy). `max_batch` rows a gradient call. */
+/* `spec`: "toy", "linear", "softmax", "mlp:128,64". toy needs neither features nor classes, linear no classes.
+ * `max_batch` rows a gradient call (more go through the same scratch memory in parts). DT_E_USAGE, DT_E_DATA. */
 enum dt_status model_create(const char *spec, uint32_t n_features, uint32_t n_classes,
                             uint32_t max_batch, uint64_t seed, struct model **out,
                             struct dt_error *err);
 void model_destroy(struct model *m);
+/* What a model of that name learns from the label: DATASET_NUMBERS (linear; it has no accuracy), else classes. To be
+ * asked before the data are loaded (struct dataset_options). */
+enum dataset_target model_target(const char *spec);
 const char *model_spec(const struct model *m);
 bool model_needs_data(const struct model *m);
 uint32_t model_n_variables(const struct model *m);
 const struct model_variable *model_variable(const struct model *m, uint32_t index);
 void model_init(const struct model *m, uint32_t index, float *values);
 
-/* DT_E_DATA when `data` has other features or more classes than the model. Ask before the first gradient. */
+/* DT_E_DATA when `data` has other features or more classes than the model, or numbers where it needs classes.
+ * Ask before the first gradient. */
 enum dt_status model_check_data(const struct model *m, const struct dataset *data,
                                 struct dt_error *err);
 
@@ -52,7 +60,7 @@ double model_gradient(struct model *m, const struct dataset *data, const uint64_
 
 struct model_score {
     double loss;     /* mean over the rows */
-    double accuracy; /* share of rows whose largest logit is the label; NAN for toy */
+    double accuracy; /* share of rows whose largest logit is the label; NAN for toy, linear */
 };
 /* Over all rows of `data`, in chunks; NAN for both when there are none. toy: data may be NULL. */
 void model_evaluate(struct model *m, const struct dataset *data, const float *const *values,

@@ -8,9 +8,13 @@
 
 #include "worker/train/model.h"
 
+#define MODEL_MAX_LAYERS (MODEL_MAX_VARIABLES / 2) /* a kernel and a bias each */
+
 struct model_rule {
     const char *name;
     bool needs_data;
+    bool takes_layers; /* "name:H1,H2,..." */
+    bool numbers;      /* predicts a number, not a class: no accuracy */
     /* Add the variables and make scratch memory. */
     enum dt_status (*prepare)(struct model *m, struct dt_error *err);
     double (*gradient)(struct model *m, const struct dataset *data, const uint64_t *rows,
@@ -31,13 +35,34 @@ struct model {
     struct model_variable variables[MODEL_MAX_VARIABLES];
     uint32_t chunk; /* rows that the scratch memory holds */
     float *x;       /* owned; chunk x features: gathered rows */
-    float *z;       /* owned; chunk x classes: logits, then their gradient */
+    float *z;       /* owned; chunk x outputs: logits or predictions, then their gradient */
+
+    /* Networks only: layer l maps width[l] inputs to width[l + 1] outputs. */
+    uint32_t n_layers;
+    uint32_t width[MODEL_MAX_LAYERS + 1];
+    float *a[MODEL_MAX_LAYERS]; /* owned; chunk x width[l + 1]: outputs of hidden layer l */
+    float *d[2];                /* owned; chunk x widest hidden layer: their gradients in turn */
 };
 
 extern const struct model_rule model_rule_toy;
+extern const struct model_rule model_rule_linear;
 extern const struct model_rule model_rule_softmax;
+extern const struct model_rule model_rule_mlp;
 
 void model_add_variable(struct model *m, const char *name, uint32_t n_dims, const uint64_t *shape,
                         const char *init);
+
+/* Scratch memory, model_batch.c: rows that fit when a row takes `floats` at its widest, */
+uint32_t model_chunk_rows(const struct model *m, uint64_t floats);
+/* `width` floats for each row of a chunk; NULL: memory is short. */
+float *model_scratch(const struct model *m, uint64_t width);
+/* and m->x := the n rows of `data`. */
+void model_gather(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n);
+
+/* Softmax output, model_output.c: loss of one row of logits; its gradient times `scale` takes their
+ * place (`lse` as model_row_loss gave it). */
+double model_row_loss(const float *z, uint32_t n_classes, uint32_t label, double *lse);
+void model_row_gradient(float *z, uint32_t n_classes, uint32_t label, double lse, double scale);
+uint32_t model_row_answer(const float *z, uint32_t n_classes);
 
 #endif

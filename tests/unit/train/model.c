@@ -272,7 +272,7 @@ Test(model, unknown_and_impossible_are_refused)
     struct dt_error err;
 
     cr_expect_eq(model_create("transformer", 4, 2, 1, 0, &m, &err), DT_E_USAGE);
-    cr_expect_not_null(strstr(err.text, "toy or softmax"));
+    cr_expect_not_null(strstr(err.text, "toy, linear, softmax"));
     cr_expect_null(m);
     cr_expect_eq(model_create("softmax", 0, 0, 1, 0, &m, &err), DT_E_USAGE);
     cr_expect_eq(model_create("softmax", 4000000000u, 10, 1, 0, &m, &err), DT_E_DATA);
