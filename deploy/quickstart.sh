@@ -31,7 +31,8 @@ run_quietly()
 
 step "packages"
 packages_install "${packages_build[@]}" || exit 1
-if ! packages_install "${packages_data[@]}" || [ ! -d "$data" ]; then
+[ -d "$data" ] || packages_install "${packages_data[@]}"
+if [ ! -d "$data" ]; then
     data=$root/tests/data
     echo "The package ${packages_data[*]} cannot be had: training on the 1 797 hand-written digits"
     echo "of tests/data (UCI, CC BY 4.0) instead."
