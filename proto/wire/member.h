@@ -5,8 +5,8 @@
  * LEAVE      request [last step pushed or DT_NO_VERSION]   reply []
  * HEARTBEAT  request []                                    reply [reason, step, ranks waited for]
  * INIT_DONE  request [sent, n_variables, fingerprint]      reply [state]
- * CLOCK      request [step]                                reply []
- * WAIT_STEP  request [step]                                reply []
+ * CLOCK      request [worker's finished steps]             reply [stop step, 2^64-1: none]
+ * WAIT_STEP  request [global step]                         reply [global step]
  * PARKED (status 1, any op)                                reply [reason, step, ranks waited for]
  */
 #ifndef DT_WIRE_MEMBER_H
@@ -18,7 +18,12 @@ struct dt_step_msg { /* JOIN, LEAVE, CLOCK, WAIT_STEP requests; JOIN reply */
     uint64_t step;
 };
 
-enum dt_wait_reason { DT_WAIT_NOTHING = 0, DT_WAIT_INIT = 1, DT_WAIT_STEP = 2 };
+enum dt_wait_reason {
+    DT_WAIT_NOTHING = 0,
+    DT_WAIT_INIT = 1,
+    DT_WAIT_STEP = 2,
+    DT_WAIT_GLOBAL_STEP = 3
+};
 
 struct dt_waiting {  /* PARKED and HEARTBEAT replies: what the oldest parked request waits for */
     uint32_t reason; /* enum dt_wait_reason */

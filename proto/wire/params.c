@@ -31,6 +31,7 @@ static const struct row table[] = {
     {FIELD(workers), false, 1, 1, DT_MAX_RANKS, {NULL}},
     {FIELD(tasks), false, 1, 1, DT_MAX_TASKS, {NULL}},
     {FIELD(consistency), false, DT_SYNC, 0, 2, {"sync", "async", "ssp"}},
+    {FIELD(locking), false, DT_LOCK_SLICE, 0, 2, {"slice", "none", "variable"}},
     {FIELD(aggregate), false, 0, 0, DT_MAX_RANKS, {NULL}},
     {FIELD(reduce), false, DT_REDUCE_MEAN, 0, 2, {"mean", "count", "sum"}},
     {FIELD(on_loss), false, DT_ON_LOSS_SHRINK, 0, 1, {"shrink", "fail", NULL}},
@@ -38,6 +39,7 @@ static const struct row table[] = {
     {FIELD(start_timeout_ms), true, 0, 0, YEAR_MS, {NULL}},
     {FIELD(round_timeout_ms), true, 0, 0, YEAR_MS, {NULL}},
     {FIELD(max_bad), false, 10, 0, INT32_MAX, {NULL}},
+    {FIELD(max_staleness), true, -1, -1, INT64_MAX, {NULL}},
 };
 
 #define N_ROWS (sizeof(table) / sizeof(table[0]))

@@ -11,20 +11,24 @@
 
 enum dt_consistency { DT_SYNC = 0, DT_ASYNC = 1, DT_SSP = 2 };
 enum dt_reduce { DT_REDUCE_MEAN = 0, DT_REDUCE_COUNT = 1, DT_REDUCE_SUM = 2 };
+enum dt_locking { DT_LOCK_SLICE = 0, DT_LOCK_NONE = 1, DT_LOCK_VARIABLE = 2 };
 enum dt_on_loss { DT_ON_LOSS_SHRINK = 0, DT_ON_LOSS_FAIL = 1 };
 
 struct dt_job_params {
-    uint32_t workers;         /* "workers": M, 1..DT_MAX_RANKS; required */
-    uint32_t tasks;           /* "tasks": P, default 1 */
-    uint32_t consistency;     /* "consistency": "sync" (default) | "async" | "ssp" */
-    uint32_t aggregate;       /* "aggregate": N, 0 = all members (default) */
-    uint32_t reduce;          /* "reduce": "mean" (default) | "count" | "sum" */
-    uint32_t on_loss;         /* "on_loss": "shrink" (default) | "fail" */
-    int64_t lease_ms;         /* "lease_ms": 100..3 600 000, default 10 000 */
+    uint32_t workers;     /* "workers": M, 1..DT_MAX_RANKS; required */
+    uint32_t tasks;       /* "tasks": P, default 1 */
+    uint32_t consistency; /* "consistency": "sync" (default) | "async" | "ssp" */
+    uint32_t locking;   /* "locking": "slice" (default) | "none" | "variable"; asynchronous jobs */
+    uint32_t aggregate; /* "aggregate": N, 0 = all members (default) */
+    uint32_t reduce;    /* "reduce": "mean" (default) | "count" | "sum" */
+    uint32_t on_loss;   /* "on_loss": "shrink" (default) | "fail" */
+    int64_t lease_ms;   /* "lease_ms": 100..3 600 000, default 10 000 */
     int64_t start_timeout_ms; /* "start_timeout_ms": 0 = wait for ever (default) */
     int64_t round_timeout_ms; /* "round_timeout_ms": 0 = off (default) */
     uint32_t
         max_bad; /* "max_bad": refused pushes in a row before a worker is told to stop; 0 = never; default 10 */
+    int64_t
+        max_staleness; /* "max_staleness": updates between pull and push, asynchronous jobs; -1 = any (default) */
 };
 
 void dt_job_params_default(struct dt_job_params *p); /* workers = 1 */

@@ -210,17 +210,20 @@ set_state(struct shard *shard, struct control_job *job, enum job_state state, co
     post_all(shard, m, p, now, out);
 }
 
-static void
-refuse_init_waits(struct control_job *job, enum dt_status status, const char *text,
-                  struct outbox *out)
+void
+control_refuse_waits(struct control_job *job, enum dt_status status, const char *text,
+                     struct outbox *out)
 {
     uint32_t r;
 
     for (r = 0; r < job->n_workers; r++) {
-        if (!job->workers[r].init_waits)
-            continue;
-        job->workers[r].init_waits = false;
-        reply_status(out, &job->workers[r].init_to, status, text, 0);
+        struct worker *w = &job->workers[r];
+
+        if (w->init_waits)
+            reply_status(out, &w->init_to, status, text, 0);
+        if (w->step_waits)
+            reply_status(out, &w->step_to, status, text, 0);
+        w->init_waits = w->step_waits = false;
     }
 }
 
@@ -231,7 +234,7 @@ control_fail(struct shard *shard, struct control_job *job, const char *reason, i
     if (job->view->job->state != JOB_OPEN)
         return;
     dt_log(DT_LOG_ERR, "job %s failed: %s", job->view->job->name, reason);
-    refuse_init_waits(job, DT_R_JOB_FAILED, reason, out);
+    control_refuse_waits(job, DT_R_JOB_FAILED, reason, out);
     set_state(shard, job, JOB_FAILED, reason, NULL, now, out);
 }
 
@@ -262,6 +265,7 @@ control_complete(struct shard *shard, struct control_job *job, struct pending *p
     job->completing = true;
     dt_log(DT_LOG_INFO, "job %s is complete at step %llu", job->view->job->name,
            (unsigned long long)view_step(job->view));
+    control_refuse_waits(job, DT_R_JOB_COMPLETE, "the job is complete", out);
     set_state(shard, job, JOB_COMPLETE, "the job is complete", p, now, out);
     return true;
 }
@@ -287,7 +291,7 @@ control_lose(struct shard *shard, struct control_job *job, uint32_t rank, const 
     snprintf(reason, sizeof(reason), "rank %u %s", rank, why);
     dt_log(DT_LOG_WARNING, "job %s: %s", job->view->job->name, reason);
     w->state = WORKER_LOST;
-    w->init_waits = false;
+    w->init_waits = w->step_waits = false;
     job_count(job->view->job, JOB_LOST, 1);
     if (job->view->job->params.on_loss == DT_ON_LOSS_FAIL)
         control_fail(shard, job, reason, now, out);

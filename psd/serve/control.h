@@ -26,8 +26,12 @@ struct worker {
     uint64_t pid;
     uint64_t first;
     uint64_t last;   /* after LEAVE; DT_NO_VERSION: none */
+    uint64_t clock;  /* asynchronous: steps that it has finished in this life */
     bool init_waits; /* an INIT_DONE is parked */
     struct reply_to init_to;
+    bool step_waits; /* a WAIT_STEP is parked */
+    uint64_t step_awaited;
+    struct reply_to step_to;
 };
 
 struct control_job {
@@ -89,6 +93,11 @@ void control_pass_grant(struct shard *shard, struct control_job *job, int64_t no
                         struct outbox *out);
 void control_grant(struct shard *shard, struct control_job *job, uint32_t rank,
                    const struct reply_to *to, int64_t now, struct outbox *out);
+/* Answer the WAIT_STEPs whose step has come. clock.c */
+void control_wake_steps(struct control_job *job, struct outbox *out);
+/* End all waits of the job on shard 0 (INIT_DONE, WAIT_STEP) with a status. */
+void control_refuse_waits(struct control_job *job, enum dt_status status, const char *text,
+                          struct outbox *out);
 /* lease.c: leases, start-timeout. */
 void control_tick(struct shard *shard, int64_t now, struct outbox *out);
 

@@ -1,5 +1,5 @@
 /*
- * heartbeat.c - HEARTBEAT, CLOCK, GOODBYE: small signs of life. Any shard.
+ * heartbeat.c - HEARTBEAT and GOODBYE: small signs of life. Any shard.
  */
 #include <string.h>
 
@@ -32,24 +32,6 @@ handle_heartbeat(struct call *c)
     if (!waits_for_init(c, &w) && c->session->parked)
         parked_waiting(c->session->parked, &w);
     reply_waiting(c->out, &c->to, DT_OK, view_step(c->session->view), &w);
-}
-
-void
-handle_clock(struct call *c)
-{
-    struct dt_step_msg m;
-
-    if (!call_require_worker(c) || !call_require_open(c))
-        return;
-    if (dt_step_decode(&c->head, &m) != DT_OK || m.step > UINT64_MAX / 2) {
-        reply_status(c->out, &c->to, DT_R_MALFORMED, "CLOCK: not a step", 0);
-        return;
-    }
-    /* In a synchronous job the step is the largest version: where slices live here, they know better. */
-    if (c->session->view->job->shared->declared &&
-        c->session->view->job->shared->declared->n_slices == 0)
-        job_shared_raise_step(c->session->view->job->shared, m.step);
-    reply_status(c->out, &c->to, DT_OK, NULL, view_step(c->session->view));
 }
 
 void

@@ -9,7 +9,7 @@
 #include "psd/serve/control.h"
 
 /* What this psd offers beyond the protocol's core; clients look for names they know. */
-static const char features[][24] = {"sync"};
+static const char features[][24] = {"sync", "async"};
 #define N_FEATURES (sizeof(features) / sizeof(features[0]))
 
 /* The listener that the client used: the same ipc path, or the tcp listener with its port. */
@@ -126,16 +126,20 @@ attach(struct call *c, struct control_job *job, struct worker *w, const struct d
 static void
 start_life(struct call *c, struct control_job *job, struct worker *w, const struct dt_hello *hello)
 {
+    const struct dt_job_params *params = &job->view->job->params;
     bool expected = w->known && w->state == WORKER_MISSING;
     uint32_t rank = hello->rank;
 
     w->known = true;
     w->life++;
-    w->state = expected ? WORKER_MEMBER : WORKER_JOINING;
+    /* Only a synchronous step counts its members; elsewhere whoever is here takes part. */
+    w->state = expected || params->consistency != DT_SYNC ? WORKER_MEMBER : WORKER_JOINING;
     w->first = 0;
     w->last = DT_NO_VERSION;
     w->no_step = false;
-    w->init_waits = false;
+    w->init_waits = w->step_waits = false;
+    if (memcmp(w->uuid, hello->uuid, DT_UUID_BYTES) != 0)
+        w->clock = 0; /* a new process counts its steps anew */
     memcpy(w->uuid, hello->uuid, DT_UUID_BYTES);
     memcpy(w->host, hello->host, sizeof(w->host));
     w->pid = hello->pid;
@@ -143,7 +147,7 @@ start_life(struct call *c, struct control_job *job, struct worker *w, const stru
     job->suspended_ms = -1;
     atomic_store(&job->shared->last_seen_ms[rank], shard_running_ms(c->shard));
     dt_log(DT_LOG_INFO, "job %s: rank %u is here (%s, pid %llu)%s", hello->job, rank, w->host,
-           (unsigned long long)w->pid, expected ? "" : ", joining late");
+           (unsigned long long)w->pid, w->state == WORKER_JOINING ? ", joining late" : "");
     if (job->grant_rank == rank)
         control_pass_grant(c->shard, job, c->now, c->out);
     attach(c, job, w, hello);
@@ -153,7 +157,7 @@ start_life(struct call *c, struct control_job *job, struct worker *w, const stru
 static void
 resume(struct call *c, struct control_job *job, struct worker *w, const struct dt_hello *hello)
 {
-    w->init_waits = false;
+    w->init_waits = w->step_waits = false;
     bind(c->shard, job->view, hello, &c->to, w->life, w, c->out);
 }
 
@@ -187,6 +191,24 @@ is_replaceable(const struct control_job *job)
     return job->view->job->state != JOB_OPEN || control_is_suspended(job);
 }
 
+/* Combinations that make no sense, and what this psd does not offer. */
+static enum dt_status
+check_params(const struct dt_job_params *p, struct dt_error *err)
+{
+    if (p->consistency == DT_SSP)
+        return dt_fail(err, DT_R_UNSUPPORTED, "consistency ssp is not offered by this psd");
+    if (p->locking != DT_LOCK_SLICE)
+        return dt_fail(err, DT_R_UNSUPPORTED,
+                       "locking other than slice is not offered by this psd");
+    if (p->consistency == DT_SYNC && p->max_staleness >= 0)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "max_staleness: a synchronous job drops every past version anyway");
+    if (p->consistency != DT_SYNC && (p->aggregate || p->round_timeout_ms))
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "aggregate and round_timeout: an asynchronous job has no rounds");
+    return DT_OK;
+}
+
 static struct control_job *
 find_or_open(struct call *c, const struct dt_hello *hello, const struct dt_job_params *params,
              struct dt_error *err)
@@ -208,6 +230,8 @@ find_or_open(struct call *c, const struct dt_hello *hello, const struct dt_job_p
         dt_fail(err, DT_R_NO_JOB, "psd came back without job %s", hello->job);
         return NULL;
     }
+    if (check_params(params, err) != DT_OK)
+        return NULL;
     return control_open(c->shard, hello, params, c->now, c->out, err);
 }
 

@@ -136,6 +136,7 @@ control_tick(struct shard *shard, int64_t now, struct outbox *out)
         check_leases(shard, job, now, out);
         check_start(shard, job, now, out);
         check_suspended(shard, job);
+        control_wake_steps(job, out);
         if (is_abandoned(shard, job))
             control_close(shard, job, now, out);
     }

@@ -98,9 +98,9 @@ refuse(struct call *c, enum dt_status status, const char *text)
 }
 
 static const enum job_counter fate_counters[] = {
-    [DT_FATE_ACCUMULATED] = JOB_ACCUMULATED, [DT_FATE_STALE] = JOB_STALE,
-    [DT_FATE_DUPLICATE] = JOB_DUPLICATE,     [DT_FATE_AHEAD] = JOB_AHEAD,
-    [DT_FATE_REFUSED] = JOB_REFUSED,
+    [DT_FATE_APPLIED] = JOB_APPLIED, [DT_FATE_ACCUMULATED] = JOB_ACCUMULATED,
+    [DT_FATE_STALE] = JOB_STALE,     [DT_FATE_DUPLICATE] = JOB_DUPLICATE,
+    [DT_FATE_AHEAD] = JOB_AHEAD,     [DT_FATE_REFUSED] = JOB_REFUSED,
 };
 
 static void
@@ -112,7 +112,7 @@ count_fates(struct job *job, const struct dt_data_result *results, uint32_t n)
         if (results[i].fate == DT_FATE_NONE)
             continue;
         job_count(job, fate_counters[results[i].fate], 1);
-        if (results[i].fate == DT_FATE_ACCUMULATED)
+        if (results[i].fate == DT_FATE_ACCUMULATED || results[i].fate == DT_FATE_APPLIED)
             taken++;
         else
             dropped++;
@@ -149,13 +149,13 @@ apply(struct call *c, const struct checked *p, struct dt_data_result *results)
     uint32_t i;
 
     for (i = 0; i < p->data.n_items; i++) {
-        bool moved = false;
+        uint64_t before = p->slices[i]->version;
 
         if (!push_slice(c, p, i, &results[i]))
             return false;
         while (slice_close_round(p->slices[i], v->job))
-            moved = true;
-        if (moved)
+            ;
+        if (p->slices[i]->version != before)
             parked_wake(c->shard, p->slices[i], v->job, c->out);
     }
     count_fates(v->job, results, p->data.n_items);

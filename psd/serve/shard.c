@@ -274,19 +274,12 @@ shard_undelivered(struct shard *shard, struct reply *r, enum dt_sent why, int64_
 }
 
 static void
-refuse_init_waits(struct shard *shard, struct outbox *out)
+refuse_waits(struct shard *shard, struct outbox *out)
 {
     struct control_job *job;
-    uint32_t r;
 
-    for (job = shard->control->jobs; job; job = job->next) {
-        for (r = 0; r < job->n_workers; r++) {
-            if (job->workers[r].init_waits)
-                reply_status(out, &job->workers[r].init_to, DT_R_GOING_DOWN, "psd is shutting down",
-                             0);
-            job->workers[r].init_waits = false;
-        }
-    }
+    for (job = shard->control->jobs; job; job = job->next)
+        control_refuse_waits(job, DT_R_GOING_DOWN, "psd is shutting down", out);
 }
 
 void
@@ -297,7 +290,7 @@ shard_stop(struct shard *shard, int64_t now, struct outbox *out)
     shard->stopping = true;
     shard->goodbye_ms = now;
     if (shard->control)
-        refuse_init_waits(shard, out);
+        refuse_waits(shard, out);
     for (s = shard->sessions; s; s = s->hh.next)
         say_goodbye(s, out);
 }

@@ -7,19 +7,21 @@
 #include <string.h>
 
 const char *const job_counter_names[JOB_N_COUNTERS] = {
-    [JOB_PUSHES] = "pushes",   [JOB_ACCUMULATED] = "accumulated",
-    [JOB_STALE] = "stale",     [JOB_DUPLICATE] = "duplicate",
-    [JOB_AHEAD] = "ahead",     [JOB_REFUSED] = "refused",
-    [JOB_PARTIAL] = "partial", [JOB_NOT_FINITE] = "not_finite",
-    [JOB_DROPPED] = "dropped", [JOB_PULLS] = "pulls",
-    [JOB_LOST] = "lost",       [JOB_JOINED] = "joined",
-    [JOB_LEFT] = "left",
+    [JOB_PUSHES] = "pushes",   [JOB_APPLIED] = "applied",     [JOB_ACCUMULATED] = "accumulated",
+    [JOB_STALE] = "stale",     [JOB_DUPLICATE] = "duplicate", [JOB_AHEAD] = "ahead",
+    [JOB_REFUSED] = "refused", [JOB_PARTIAL] = "partial",     [JOB_NOT_FINITE] = "not_finite",
+    [JOB_DROPPED] = "dropped", [JOB_PULLS] = "pulls",         [JOB_LOST] = "lost",
+    [JOB_JOINED] = "joined",   [JOB_LEFT] = "left",
 };
 
 struct job_shared *
 job_shared_create(void)
 {
-    return calloc(1, sizeof(struct job_shared));
+    struct job_shared *s = calloc(1, sizeof(*s));
+
+    if (s)
+        atomic_init(&s->stop_step, JOB_NO_STOP);
+    return s;
 }
 
 void

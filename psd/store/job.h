@@ -18,8 +18,9 @@
 #include "psd/store/variable.h"
 
 enum job_counter {
-    JOB_PUSHES,      /* push messages */
-    JOB_ACCUMULATED, /* slices, by fate */
+    JOB_PUSHES,  /* push messages */
+    JOB_APPLIED, /* slices, by fate */
+    JOB_ACCUMULATED,
     JOB_STALE,
     JOB_DUPLICATE,
     JOB_AHEAD,
@@ -36,13 +37,16 @@ enum job_counter {
 extern const char *const job_counter_names[JOB_N_COUNTERS];
 
 struct job_shared {
-    _Atomic uint64_t step; /* largest version of any slice */
+    _Atomic uint64_t step;      /* sync: largest version of any slice; else finished worker steps */
+    _Atomic uint64_t stop_step; /* SET by a worker; JOB_NO_STOP: none */
     _Atomic uint64_t counters[JOB_N_COUNTERS];
     _Atomic uint32_t n_initialised; /* slices that have initial values */
     _Atomic int64_t
         last_seen_ms[DT_MAX_RANKS]; /* when a rank's last message came, in psd's running time */
     struct declared *declared;      /* owned; set once by shard 0 before it is posted */
 };
+
+#define JOB_NO_STOP UINT64_MAX
 
 struct job_shared *job_shared_create(void);
 void job_shared_destroy(struct job_shared *s);

@@ -119,6 +119,52 @@ take(struct slice *s, struct job *job, struct push_row *row, const struct push *
     return store_fate(row, p, DT_FATE_ACCUMULATED, s->version);
 }
 
+/* One update by the variable's optimizer; `b` comes from writable() and becomes the values. */
+static void
+update(struct slice *s, struct dt_block *b, const void *gradient)
+{
+    float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
+    unsigned i;
+
+    for (i = 0; i < optimizer_n_slots(&s->variable->optimizer); i++)
+        slots[i] = s->slots[i]->data;
+    optimizer_apply(&s->variable->optimizer, b->data, s->values->data, slots, gradient, s->n,
+                    s->version);
+    replace_values(s, b);
+}
+
+/* Synchronous: any past version. Asynchronous: one that is more than max_staleness updates old. */
+static bool
+is_stale(const struct slice *s, const struct job *job, uint64_t version)
+{
+    if (version >= s->version)
+        return false;
+    if (job->params.consistency == DT_SYNC)
+        return true;
+    return job->params.max_staleness >= 0 &&
+           s->version - version > (uint64_t)job->params.max_staleness;
+}
+
+/* Asynchronous: an update of its own, at arrival. An abstention changes nothing. */
+static enum dt_fate
+apply_at_once(struct slice *s, struct job *job, struct push_row *row, const struct push *p,
+              uint64_t *version, bool *failed)
+{
+    struct dt_block *b;
+
+    if (p->gradient) {
+        b = writable(s, job->pool);
+        if (!b) {
+            *failed = true;
+            return DT_FATE_NONE;
+        }
+        update(s, b, p->gradient);
+        s->version++;
+    }
+    *version = s->version;
+    return store_fate(row, p, DT_FATE_APPLIED, s->version);
+}
+
 enum dt_fate
 slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_ms,
            uint64_t *version, bool *failed)
@@ -139,10 +185,12 @@ slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_m
     }
     if (p->counter < row->counter)
         return DT_FATE_DUPLICATE;
-    if (p->version < s->version)
+    if (is_stale(s, job, p->version))
         return store_fate(row, p, DT_FATE_STALE, s->version);
     if (p->version > s->version)
         return DT_FATE_AHEAD;
+    if (job->params.consistency != DT_SYNC)
+        return apply_at_once(s, job, row, p, version, failed);
     if (!membership_counts(&job->membership, p->rank, p->version) ||
         membership_has_left(&job->membership, p->rank))
         return DT_FATE_REFUSED;
@@ -184,31 +232,25 @@ is_due(const struct slice *s, const struct job *job, struct tally t)
     return s->round.weight > 0 || t.done == t.members;
 }
 
-/* Apply the reduced gradient. False when memory is short: the round stays as it is. */
-static bool
-update(struct slice *s, struct job *job)
-{
-    float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
-    struct dt_block *b = writable(s, job->pool);
-    unsigned i;
-
-    if (!b)
-        return false;
-    for (i = 0; i < optimizer_n_slots(&s->variable->optimizer); i++)
-        slots[i] = s->slots[i]->data;
-    accumulator_reduce(&s->round, (enum dt_reduce)job->params.reduce, s->n);
-    optimizer_apply(&s->variable->optimizer, b->data, s->values->data, slots, s->round.sum->data,
-                    s->n, s->version);
-    replace_values(s, b);
-    return true;
-}
-
 static bool
 has_divisor(const struct slice *s, const struct job *job)
 {
     if (!s->round.sum)
         return false;
     return (job->params.reduce == DT_REDUCE_MEAN ? s->round.weight : s->round.count) > 0;
+}
+
+/* False when memory is short: the round stays as it is. */
+static bool
+apply_round(struct slice *s, struct job *job)
+{
+    struct dt_block *b = writable(s, job->pool);
+
+    if (!b)
+        return false;
+    accumulator_reduce(&s->round, (enum dt_reduce)job->params.reduce, s->n);
+    update(s, b, s->round.sum->data);
+    return true;
 }
 
 static void
@@ -225,7 +267,7 @@ slice_close_round(struct slice *s, struct job *job)
     struct tally t;
     uint64_t next;
 
-    if (!job->initialised)
+    if (!job->initialised || job->params.consistency != DT_SYNC)
         return false;
     t = count_members(s, job);
     if (t.members == 0) {
@@ -238,7 +280,7 @@ slice_close_round(struct slice *s, struct job *job)
     }
     if (!is_due(s, job, t))
         return false;
-    if (has_divisor(s, job) && !update(s, job))
+    if (has_divisor(s, job) && !apply_round(s, job))
         return false;
     advance(s, job, s->version + 1);
     return true;

@@ -59,7 +59,7 @@ struct push { /* one worker's gradient for one slice */
     const void *gradient; /* borrowed, unaligned; NULL: abstain */
 };
 
-/* Take a gradient into the open round. Returns its fate; *version is the slice's version now.
+/* Take a gradient into the open round; in an asynchronous job apply it at once (fate APPLIED). Returns its fate; *version is the slice's version now.
  * *failed is set when memory is short (fate NONE, nothing changed). Does not close the round. */
 enum dt_fate slice_push(struct slice *slice, struct job *job, const struct push *push,
                         int64_t now_ms, uint64_t *version, bool *failed);

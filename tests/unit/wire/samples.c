@@ -224,9 +224,18 @@ add_bodies(struct samples *s)
 
     dt_job_params_default(&p);
     dt_job_params_encode(add(s, "params-default", DECODE_PARAMS), &p);
-    p = (struct dt_job_params){DT_MAX_RANKS,  DT_MAX_TASKS,    DT_SSP,  DT_MAX_RANKS,
-                               DT_REDUCE_SUM, DT_ON_LOSS_FAIL, 3600000, 31536000000,
-                               31536000000,   INT32_MAX};
+    p = (struct dt_job_params){.workers = DT_MAX_RANKS,
+                               .tasks = DT_MAX_TASKS,
+                               .consistency = DT_SSP,
+                               .locking = DT_LOCK_NONE,
+                               .aggregate = DT_MAX_RANKS,
+                               .reduce = DT_REDUCE_SUM,
+                               .on_loss = DT_ON_LOSS_FAIL,
+                               .lease_ms = 3600000,
+                               .start_timeout_ms = 31536000000,
+                               .round_timeout_ms = 31536000000,
+                               .max_bad = INT32_MAX,
+                               .max_staleness = INT64_MAX};
     dt_job_params_encode(add(s, "params-full", DECODE_PARAMS), &p);
     b = add(s, "declarations", DECODE_DECLARATIONS);
     dt_write_array(b, 3);

@@ -1,0 +1,126 @@
+/*
+ * clock.c - the job's global step: CLOCK, WAIT_STEP, SET stop_step. Shard 0.
+ *
+ * In a synchronous job the step is the largest version; only a ps task without slices learns it by
+ * CLOCK. In an asynchronous job it is the number of finished worker steps: each worker says its own
+ * count (absolute, so that a repeated CLOCK does no harm), the job adds them up.
+ */
+#include <string.h>
+
+#include "proto/wire/set.h"
+#include "psd/serve/call.h"
+#include "psd/serve/control.h"
+
+#define MAX_CLOCK (1ull << 48)
+
+static void
+advance(struct control_job *job, uint32_t rank, uint64_t clock)
+{
+    const struct declared *d = job->shared->declared;
+    struct worker *w = &job->workers[rank];
+
+    if (job->view->job->params.consistency == DT_SYNC) {
+        if (d && d->n_slices == 0)
+            job_shared_raise_step(job->shared, clock);
+        return;
+    }
+    if (clock <= w->clock)
+        return;
+    job_shared_raise_step(job->shared, view_step(job->view) + (clock - w->clock));
+    w->clock = clock;
+}
+
+void
+handle_clock(struct call *c)
+{
+    struct control_job *job = call_job(c);
+    struct dt_step_msg m;
+
+    if (!job || !call_require_worker(c) || !call_require_open(c))
+        return;
+    if (dt_step_decode(&c->head, &m) != DT_OK || m.step > MAX_CLOCK) {
+        reply_status(c->out, &c->to, DT_R_MALFORMED, "CLOCK: not a step", 0);
+        return;
+    }
+    advance(job, c->session->rank, m.step);
+    reply_step(c->out, &c->to, view_step(job->view), atomic_load(&job->shared->stop_step));
+    control_wake_steps(job, c->out);
+}
+
+void
+control_wake_steps(struct control_job *job, struct outbox *out)
+{
+    uint64_t step = view_step(job->view);
+    uint32_t r;
+
+    for (r = 0; r < job->n_workers; r++) {
+        struct worker *w = &job->workers[r];
+
+        if (!w->step_waits || w->step_awaited > step)
+            continue;
+        w->step_waits = false;
+        reply_step(out, &w->step_to, step, step);
+    }
+}
+
+static void
+park(struct call *c, struct control_job *job, uint64_t step)
+{
+    struct worker *w = &job->workers[c->session->rank];
+    struct dt_waiting waiting;
+
+    w->step_waits = true;
+    w->step_awaited = step;
+    w->step_to = c->to;
+    memset(&waiting, 0, sizeof(waiting));
+    waiting.reason = DT_WAIT_GLOBAL_STEP;
+    waiting.step = step;
+    reply_waiting(c->out, &c->to, DT_PARKED, view_step(job->view), &waiting);
+}
+
+void
+handle_wait_step(struct call *c)
+{
+    struct control_job *job = call_job(c);
+    struct dt_step_msg m;
+
+    if (!job || !call_require_worker(c) || !call_require_open(c))
+        return;
+    if (dt_step_decode(&c->head, &m) != DT_OK)
+        reply_status(c->out, &c->to, DT_R_MALFORMED, "WAIT_STEP: not a step", 0);
+    else if (view_step(job->view) >= m.step)
+        reply_step(c->out, &c->to, view_step(job->view), view_step(job->view));
+    else
+        park(c, job, m.step);
+}
+
+/* The least stop step that was set counts. */
+static void
+set_stop(struct job_shared *s, uint64_t step)
+{
+    uint64_t now = atomic_load(&s->stop_step);
+
+    while (step < now && !atomic_compare_exchange_weak(&s->stop_step, &now, step))
+        ;
+}
+
+void
+handle_set(struct call *c)
+{
+    struct control_job *job = call_job(c);
+    struct dt_set m;
+
+    if (!job || !call_require_worker(c) || !call_require_open(c))
+        return;
+    if (dt_set_decode(&c->head, &m) != DT_OK) {
+        reply_status(c->out, &c->to, DT_R_MALFORMED, "SET: not a key and a value", 0);
+        return;
+    }
+    if (strcmp(m.key, "stop_step") != 0) {
+        reply_reject(c->out, &c->to, DT_R_BAD_VALUE, "SET: unknown key %s; known: stop_step",
+                     m.key);
+        return;
+    }
+    set_stop(job->shared, m.value);
+    reply_step(c->out, &c->to, view_step(job->view), atomic_load(&job->shared->stop_step));
+}

@@ -1,0 +1,206 @@
+/*
+ * async.c - asynchronous jobs through the real dispatch: updates at arrival, staleness, the global
+ * step, WAIT_STEP and the stop step.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+#include "proto/wire/set.h"
+
+TestSuite(async, .timeout = 20);
+
+struct fixture {
+    struct cluster *c;
+    struct dt_job_params params;
+    struct worker_at a, b;
+    uint8_t homes[1];
+};
+
+static void
+start(struct fixture *f, int64_t max_staleness)
+{
+    memset(f, 0, sizeof(*f));
+    f->c = cluster_create(2);
+    dt_job_params_default(&f->params);
+    f->params.workers = 2;
+    f->params.consistency = DT_ASYNC;
+    f->params.max_staleness = max_staleness;
+    f->params.lease_ms = 3600000;
+    worker_at_init(&f->a, 0);
+    worker_at_init(&f->b, 1);
+    cluster_start_job(f->c, &f->a, "job", &f->params, 1, 2, 1, 10, f->homes);
+    cluster_start_job(f->c, &f->b, "job", &f->params, 1, 2, 1, 10, f->homes);
+}
+
+/* A push of g computed at `version`; returns the fate, *after the version told. */
+static enum dt_fate
+push(struct fixture *f, struct worker_at *w, uint64_t version, const float *g, uint64_t *after)
+{
+    struct dt_data d = {
+        .counter = ++w->counter, .weight = g ? 1 : 0, .count = g ? 1 : 0, .n_items = 1};
+    struct dt_data_reply reply;
+    struct answer *answer;
+    uint32_t n = 2;
+
+    d.items[0].version = version;
+    answer =
+        cluster_take(f->c, worker_data(f->c, w, f->homes[0], DT_OP_PUSH, &d, g ? &g : NULL, &n));
+    cr_assert_not_null(answer);
+    cr_assert_eq(answer->head.status, DT_OK, "%s", answer->head.text);
+    cr_assert_eq(dt_data_reply_decode(&answer->head, &reply), DT_OK);
+    *after = reply.items[0].push_version;
+    answer_free(answer);
+    return (enum dt_fate)reply.items[0].fate;
+}
+
+static float
+value(struct fixture *f)
+{
+    struct dt_data d = {.n_items = 1};
+    struct answer *answer;
+    float x;
+
+    d.items[0].version = DT_NO_VERSION;
+    answer = cluster_take(f->c, worker_data(f->c, &f->a, f->homes[0], DT_OP_PULL, &d, NULL, NULL));
+    cr_assert_not_null(answer);
+    x = answer->frames[0][1];
+    answer_free(answer);
+    return x;
+}
+
+Test(async, a_push_is_applied_when_it_arrives_and_its_staleness_is_told)
+{
+    struct fixture f;
+    float g[2] = {1, 3};
+    uint64_t after;
+
+    start(&f, -1);
+    cr_assert_eq(push(&f, &f.a, 0, g, &after), DT_FATE_APPLIED);
+    cr_assert_eq(after, 1);
+    cr_assert_eq(push(&f, &f.b, 0, g, &after), DT_FATE_APPLIED);
+    cr_assert_eq(after - 1 - 0, 1, "one update between its pull and its push");
+    cr_assert_eq(value(&f), 10 - 6);
+    cr_assert_eq(push(&f, &f.b, 1, NULL, &after), DT_FATE_APPLIED, "an abstention");
+    cr_assert_eq(after, 2);
+    cr_assert_eq(push(&f, &f.b, 9, g, &after), DT_FATE_AHEAD);
+    cluster_destroy(f.c);
+}
+
+Test(async, a_repeated_push_is_applied_once)
+{
+    struct fixture f;
+    float g[2] = {1, 3};
+    uint64_t after;
+
+    start(&f, -1);
+    cr_assert_eq(push(&f, &f.a, 0, g, &after), DT_FATE_APPLIED);
+    f.a.counter--;
+    cr_assert_eq(push(&f, &f.a, 0, g, &after), DT_FATE_APPLIED, "the stored fate");
+    cr_assert_eq(value(&f), 7);
+    cluster_destroy(f.c);
+}
+
+Test(async, too_stale_is_refused_with_its_fate)
+{
+    struct fixture f;
+    float g[2] = {1, 1};
+    uint64_t after;
+
+    start(&f, 1);
+    cr_assert_eq(push(&f, &f.a, 0, g, &after), DT_FATE_APPLIED);
+    cr_assert_eq(push(&f, &f.a, 0, g, &after), DT_FATE_APPLIED);
+    cr_assert_eq(push(&f, &f.b, 0, g, &after), DT_FATE_STALE);
+    cr_assert_eq(after, 2);
+    cr_assert_eq(value(&f), 8);
+    cluster_destroy(f.c);
+}
+
+Test(async, who_comes_late_takes_part_at_once)
+{
+    struct fixture f;
+    struct worker_at late;
+    float g[2] = {1, 1};
+    uint64_t after;
+
+    start(&f, -1);
+    worker_at_init(&late, 7);
+    worker_hello_all(f.c, &late, "job", &f.params);
+    cr_assert(!late.must_join);
+    cr_assert_eq(push(&f, &late, 0, g, &after), DT_FATE_APPLIED);
+    cluster_destroy(f.c);
+}
+
+static enum dt_status
+set_stop(struct fixture *f, struct worker_at *w, uint64_t value, uint64_t *in_force)
+{
+    struct dt_set m = {.key = "stop_step", .value = value};
+    struct dt_buffer header = {0};
+    uint64_t id = ++f->c->next_request;
+    struct dt_step_msg reply;
+    struct answer *a;
+    enum dt_status status;
+
+    dt_set_encode(&header, id, w->sessions[0], &m);
+    cluster_send(f->c, 0, PEER_LOCAL, &w->routes[0], &header, NULL, 0);
+    a = cluster_take(f->c, id);
+    status = a->head.status;
+    cr_assert_eq(dt_step_decode(&a->head, &reply), DT_OK);
+    *in_force = reply.step;
+    answer_free(a);
+    return status;
+}
+
+Test(async, the_global_step_adds_up_finished_steps_and_wakes_who_waits)
+{
+    struct fixture f;
+    struct dt_buffer header = {0};
+    struct answer *a;
+    uint64_t id, stop;
+
+    start(&f, -1);
+    id = ++f.c->next_request;
+    dt_step_encode(&header, DT_OP_WAIT_STEP, id, f.b.sessions[0], 5);
+    cluster_send(f.c, 0, PEER_LOCAL, &f.b.routes[0], &header, NULL, 0);
+    a = cluster_take(f.c, id);
+    cr_assert_eq(a->head.status, DT_PARKED);
+    answer_free(a);
+    cr_assert_eq(worker_step_op(f.c, &f.a, DT_OP_CLOCK, 3, &stop), DT_OK);
+    cr_assert_eq(worker_step_op(f.c, &f.a, DT_OP_CLOCK, 3, &stop), DT_OK, "repeated: no harm");
+    cr_assert_eq(stop, DT_NO_VERSION);
+    cr_assert_null(cluster_take(f.c, id), "3 of 5");
+    cr_assert_eq(worker_step_op(f.c, &f.b, DT_OP_CLOCK, 2, &stop), DT_OK);
+    a = cluster_take(f.c, id);
+    cr_assert_not_null(a);
+    cr_assert_eq(a->head.status, DT_OK);
+    cr_assert_eq(a->head.step, 5);
+    answer_free(a);
+    cr_assert_eq(set_stop(&f, &f.a, 40, &stop), DT_OK);
+    cr_assert_eq(set_stop(&f, &f.b, 50, &stop), DT_OK);
+    cr_assert_eq(stop, 40, "the least counts");
+    cr_assert_eq(worker_step_op(f.c, &f.b, DT_OP_CLOCK, 3, &stop), DT_OK);
+    cr_assert_eq(stop, 40, "CLOCK's answer carries it");
+    cluster_destroy(f.c);
+}
+
+Test(async, combinations_without_sense_are_refused)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_hello_reply *reply = calloc(1, sizeof(*reply));
+    struct dt_job_params p;
+    struct worker_at a;
+
+    worker_at_init(&a, 0);
+    dt_job_params_default(&p);
+    p.max_staleness = 3;
+    cr_assert_eq(worker_hello(c, &a, 0, "j", &p, false, reply), DT_R_BAD_VALUE);
+    p.consistency = DT_ASYNC;
+    p.aggregate = 1;
+    cr_assert_eq(worker_hello(c, &a, 0, "j", &p, false, reply), DT_R_BAD_VALUE);
+    p.consistency = DT_SSP;
+    cr_assert_eq(worker_hello(c, &a, 0, "j", &p, false, reply), DT_R_UNSUPPORTED);
+    free(reply);
+    cluster_destroy(c);
+}
