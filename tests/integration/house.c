@@ -39,6 +39,7 @@ void
 house_open(struct house *h, unsigned n_shards, unsigned window)
 {
     dt_log_open("psd", DT_LOG_ERR);
+    h->consistency = NULL;
     strcpy(h->dir, "/tmp/psd-house-XXXXXX");
     cr_assert_not_null(mkdtemp(h->dir));
     snprintf(h->endpoint, sizeof(h->endpoint), "ipc://%s/psd", h->dir);
@@ -92,6 +93,7 @@ house_options(struct house *h, struct dtw_options *o, unsigned rank, unsigned wo
     o->job = "house";
     o->rank = rank;
     o->workers = workers;
+    o->consistency = h->consistency ? h->consistency : "sync";
     o->log = log_line;
     o->retry_for_ms = 20000;
 }

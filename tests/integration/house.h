@@ -12,7 +12,8 @@ struct house {
     char endpoint[96];
     char shards[32];
     char window[32];
-    int code; /* of the daemon */
+    const char *consistency; /* of the workers; NULL: sync */
+    int code;                /* of the daemon */
     unsigned long thread;
 };
 

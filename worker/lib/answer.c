@@ -82,6 +82,20 @@ count_fate(struct dtw_result *result, unsigned fate)
     }
 }
 
+/* An update that was applied made one version of those since the pull; the others are its staleness. */
+static void
+note_staleness(struct dtw_result *result, const struct message_item *it,
+               const struct dt_data_result *r)
+{
+    uint64_t age;
+
+    if (r->fate != DT_FATE_APPLIED || !it->out || r->push_version <= it->version)
+        return;
+    age = r->push_version - it->version - 1;
+    if (age > result->staleness)
+        result->staleness = age;
+}
+
 static void
 take_data(struct message *m, const struct dt_data_reply *r, const struct dt_message *message)
 {
@@ -93,6 +107,7 @@ take_data(struct message *m, const struct dt_data_reply *r, const struct dt_mess
 
         if (m->op != DT_OP_PULL)
             count_fate(result, r->items[i].fate);
+        note_staleness(result, it, &r->items[i]);
         if (!is_pull(m->op))
             continue;
         memcpy(it->in, message->frames[i].p, message->frames[i].bytes);
@@ -129,12 +144,15 @@ answer_control(struct message *m, struct dt_head *head, const struct dt_message 
     struct control_reply *reply = &m->handle->control[m->connection->task->index];
     struct dt_step_msg step;
 
-    if (m->op == DT_OP_JOIN || m->op == DT_OP_INIT_DONE) {
+    if (m->op == DT_OP_JOIN || m->op == DT_OP_INIT_DONE || m->op == DT_OP_CLOCK ||
+        m->op == DT_OP_SET) {
         if (dt_step_decode(head, &step) != DT_OK) {
             illegal(m, "malformed");
             return false;
         }
         reply->value = step.step;
+        if (m->op == DT_OP_CLOCK || m->op == DT_OP_SET)
+            atomic_store_explicit(&m->handle->client->stop_step, step.step, memory_order_relaxed);
     }
     if (m->op == DT_OP_DECLARE || m->op == DT_OP_STATS) {
         if (message->n_frames != 1) {

@@ -176,6 +176,7 @@ create(void)
     client->pid = getpid();
     client->stop_fd = -1;
     client->last_pushed = DT_NO_VERSION;
+    atomic_init(&client->stop_step, UINT64_MAX);
     client->message_bytes = MESSAGE_BYTES;
     dt_random_bytes(client->uuid, sizeof(client->uuid));
     if (gethostname(client->host, sizeof(client->host) - 1))

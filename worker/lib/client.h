@@ -63,6 +63,7 @@ struct dtw_client {
     struct declared declared;
     struct dtw_handle *handles; /* list: all that the application has not collected */
     uint64_t next_request;
+    uint64_t n_batches; /* pushed so far: the clock of an asynchronous job */
     uint64_t push_counter;
     uint64_t last_pushed;   /* step of the last push; DT_NO_VERSION: none */
     uint64_t message_bytes; /* payload that one data message may carry */
@@ -78,6 +79,7 @@ struct dtw_client {
     bool stop_seen; /* stop_fd was readable */
     _Atomic uint64_t worker_step;
     _Atomic uint64_t global_step;
+    _Atomic uint64_t stop_step; /* UINT64_MAX: none */
 };
 
 /* Fill err (may be NULL) and return the code. */
@@ -104,5 +106,11 @@ enum dtw_status client_wait_ready(struct dtw_client *client, struct dtw_error *e
 
 /* dt_status -> dtw_status: the one place (status.c). */
 enum dtw_status client_status(enum dt_status status);
+
+static inline bool
+client_is_sync(const struct dtw_client *client)
+{
+    return client->params.consistency == DT_SYNC;
+}
 
 #endif

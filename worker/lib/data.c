@@ -80,7 +80,7 @@ add_slice(struct split *s, uint32_t index, uint32_t slice)
     it->slice = slice;
     it->n = n;
     it->version = r->op == DT_OP_PULL ? DT_NO_VERSION : held;
-    it->want = r->op == DT_OP_PULL ? r->want : held + 1;
+    it->want = r->op == DT_OP_PULL ? r->want : client_is_sync(s->client) ? held + 1 : 0;
     it->out = r->gradients ? r->gradients[index] + start : NULL;
     it->in = r->values ? r->values[index] + start : NULL;
     it->version_held = &v->versions[slice];
@@ -116,6 +116,37 @@ add_task(struct split *s, uint32_t task)
     return true;
 }
 
+static bool
+has_variable(const struct dtw_client *client, uint32_t task)
+{
+    uint32_t i;
+
+    for (i = 0; i < client->declared.n; i++) {
+        if (client->declared.items[i].decl.task == task)
+            return true;
+    }
+    return false;
+}
+
+/* The job's global step lives on ps task 0: in an asynchronous job each push tells it the batches that
+ * this worker has pushed so far, in a synchronous one the step where it holds no slice of its own. */
+static bool
+add_clock(struct split *s)
+{
+    struct dtw_client *client = s->client;
+    struct message *m;
+
+    if (client_is_sync(client) && has_variable(client, 0))
+        return true;
+    m = message_create(client->tasks[0].shards[0], DT_OP_CLOCK, 0);
+    if (!m)
+        return false;
+    client->n_batches += s->request->count;
+    m->step = client_is_sync(client) ? client->last_pushed + 1 : client->n_batches;
+    handle_add(s->handle, m);
+    return true;
+}
+
 struct dtw_handle *
 data_request(struct dtw_client *client, const struct data_request *r)
 {
@@ -129,6 +160,10 @@ data_request(struct dtw_client *client, const struct data_request *r)
     for (t = 0; t < client->n_tasks; t++) {
         if (add_task(&s, t))
             continue;
+        handle_destroy(s.handle);
+        return NULL;
+    }
+    if (s.handle->is_push && !add_clock(&s)) {
         handle_destroy(s.handle);
         return NULL;
     }

@@ -79,6 +79,8 @@ struct dtw_options {
     unsigned rank;
     unsigned workers;         /* M: ranks 0..M-1 are expected */
     bool fresh;               /* replace a job of this name that is complete, failed or suspended */
+    const char *consistency;  /* "sync" (default), "async" */
+    int64_t max_staleness;    /* async: refuse gradients that are more updates old; -1: any */
     unsigned aggregate;       /* N gradients close a round; 0: all members */
     const char *reduce;       /* "mean" (default), "count", "sum" */
     const char *on_loss;      /* "shrink" (default), "fail" */
@@ -115,7 +117,9 @@ struct dtw_result {
     unsigned stale;
     unsigned duplicate;
     unsigned refused; /* not a member, ahead */
-    bool partial;     /* some slices were taken and some were not */
+    uint64_t
+        staleness; /* async: the most updates that a slice saw between this worker's pull and push */
+    bool partial;  /* some slices were taken and some were not */
 };
 
 DTW_API void dtw_options_init(struct dtw_options *options);
@@ -187,6 +191,16 @@ DTW_API void dtw_interrupt_clear(struct dtw_client *client);
 /* The largest version of the last pull; the job's global step as last heard. Any thread. */
 DTW_API uint64_t dtw_worker_step(const struct dtw_client *client);
 DTW_API uint64_t dtw_global_step(const struct dtw_client *client);
+
+/* Asynchronous jobs: the global step counts the batches that all workers have pushed (`count` of each push).
+ * Wait until it reaches `step`; blocks up to timeout_ms (< 0: while psd answers). */
+DTW_API enum dtw_status dtw_wait_step(struct dtw_client *client, uint64_t step, int64_t timeout_ms,
+                                      struct dtw_error *err);
+/* Set the global step at which all workers are to stop; the least one that was set counts. */
+DTW_API enum dtw_status dtw_set_stop_step(struct dtw_client *client, uint64_t step,
+                                          int64_t timeout_ms, struct dtw_error *err);
+/* The stop step as last heard (it comes with the answer to each push); UINT64_MAX: none. Any thread. */
+DTW_API uint64_t dtw_stop_step(const struct dtw_client *client);
 
 /* A counter of the job on psd, by name ("rounds", "stale", ...; psd-protocol(7)), summed over the ps
  * tasks. Blocks up to timeout_ms. */

@@ -59,11 +59,19 @@ encode(const struct message *m, struct dt_buffer *b)
     switch ((int)m->op) {
     case DT_OP_JOIN:
     case DT_OP_LEAVE:
+    case DT_OP_CLOCK:
+    case DT_OP_WAIT_STEP:
         dt_step_encode(b, m->op, m->id, session, m->step);
         break;
     case DT_OP_INIT_DONE:
         dt_init_done_encode(b, m->id, session, &m->init_done);
         break;
+    case DT_OP_SET: {
+        struct dt_set set = {.key = "stop_step", .value = m->step};
+
+        dt_set_encode(b, m->id, session, &set);
+        break;
+    }
     case DT_OP_DECLARE:
         dt_declare_encode(b, m->id, session);
         break;

@@ -11,6 +11,7 @@
 
 #include "proto/wire/data.h"
 #include "proto/wire/member.h"
+#include "proto/wire/set.h"
 #include "worker/lib/connection.h"
 
 struct dtw_handle;
@@ -37,7 +38,7 @@ struct message {
     bool parked;
     uint64_t out_bytes, in_bytes; /* payload */
     struct dt_buffer body;        /* owned: control messages */
-    uint64_t step;                /* JOIN, LEAVE */
+    uint64_t step;                /* JOIN, LEAVE, CLOCK, WAIT_STEP, SET */
     struct dt_init_done init_done;
     uint64_t counter, weight; /* PUSH, PUSHPULL */
     uint32_t count;

@@ -18,6 +18,8 @@ dtw_options_init(struct dtw_options *options)
     memset(options, 0, sizeof(*options));
     options->size = sizeof(*options);
     options->workers = 1;
+    options->consistency = "sync";
+    options->max_staleness = -1;
     options->reduce = "mean";
     options->on_loss = "shrink";
     options->lease_ms = p.lease_ms;
@@ -59,6 +61,8 @@ check_numbers(const struct dtw_options *o, struct dtw_error *err)
     if (o->lease_ms < 100 || o->lease_ms > 3600000)
         return client_error(err, DTW_INVALID, "lease: %lld ms is not in 100..3600000",
                             (long long)o->lease_ms);
+    if (o->max_staleness < -1)
+        return client_error(err, DTW_INVALID, "max_staleness: -1 (any) or a number of updates");
     if (o->start_timeout_ms < 0 || o->round_timeout_ms < 0 || o->retry_for_ms < 0)
         return client_error(err, DTW_INVALID, "a time-out cannot be negative");
     return DTW_OK;
@@ -69,6 +73,8 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
 {
     static const char *const reduces[] = {"mean", "count", "sum"};
     static const char *const losses[] = {"shrink", "fail"};
+    static const char *const consistencies[] = {"sync", "async"};
+    int consistency = choose(o->consistency, consistencies, 2);
     int reduce = choose(o->reduce, reduces, 3);
     int on_loss = choose(o->on_loss, losses, 2);
 
@@ -78,7 +84,12 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
     if (on_loss < 0)
         return client_error(err, DTW_INVALID, "on_loss: %s is none of shrink, fail",
                             o->on_loss ? o->on_loss : "(null)");
+    if (consistency < 0)
+        return client_error(err, DTW_INVALID, "consistency: %s is none of sync, async",
+                            o->consistency ? o->consistency : "(null)");
     dt_job_params_default(p);
+    p->consistency = (uint32_t)consistency;
+    p->max_staleness = o->max_staleness;
     p->workers = o->workers;
     p->tasks = o->n_ps;
     p->aggregate = o->aggregate;

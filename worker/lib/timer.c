@@ -174,6 +174,8 @@ tell_waiting(struct dtw_client *client, const struct connection *c, int64_t now)
         dt_buffer_printf(&b, "%s%u", i ? ", " : "", w->ranks[i]);
     if (w->reason == DT_WAIT_INIT)
         dt_buffer_printf(&b, " to give the initial values");
+    else if (w->reason == DT_WAIT_GLOBAL_STEP)
+        dt_buffer_printf(&b, " to bring the global step to %llu", (unsigned long long)w->step);
     else
         dt_buffer_printf(&b, " at step %llu", (unsigned long long)w->step);
     client_log(client, DTW_LOG_NOTICE, "%s (%lld s)", dt_buffer_str(&b),

@@ -1,0 +1,49 @@
+/*
+ * step.c - the job's global step and stop step, which live on shard 0 of ps task 0. Any thread.
+ */
+#include "proto/base/clock.h"
+#include "worker/lib/handle.h"
+
+/* One control message to ps task 0, waited for. */
+static enum dtw_status
+ask(struct dtw_client *client, enum dt_op op, uint64_t step, int64_t timeout_ms,
+    struct dtw_error *err)
+{
+    enum dtw_status status = client_enter(client, err);
+    struct dtw_handle *h;
+    struct message *m;
+
+    if (status != DTW_OK)
+        return status;
+    h = handle_create(client);
+    m = h ? message_create(client->tasks[0].shards[0], op, 0) : NULL;
+    if (m) {
+        m->step = step;
+        handle_add(h, m);
+        status = handle_run(h, NULL, dt_deadline(dt_now_ms(), timeout_ms), true, err);
+    } else {
+        handle_destroy(h);
+        status = client_error(err, DTW_NO_MEMORY, "short of memory");
+    }
+    client_exit(client);
+    return status;
+}
+
+enum dtw_status
+dtw_wait_step(struct dtw_client *client, uint64_t step, int64_t timeout_ms, struct dtw_error *err)
+{
+    return ask(client, DT_OP_WAIT_STEP, step, timeout_ms, err);
+}
+
+enum dtw_status
+dtw_set_stop_step(struct dtw_client *client, uint64_t step, int64_t timeout_ms,
+                  struct dtw_error *err)
+{
+    return ask(client, DT_OP_SET, step, timeout_ms, err);
+}
+
+uint64_t
+dtw_stop_step(const struct dtw_client *client)
+{
+    return client ? atomic_load_explicit(&client->stop_step, memory_order_relaxed) : UINT64_MAX;
+}
