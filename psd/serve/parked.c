@@ -20,7 +20,7 @@ parked_fits(const struct shard *shard, const struct session *s, uint32_t n_items
     /* A resumed or impatient client may ask for a slice twice; more is no legal use. */
     uint64_t most = 2ull * s->view->job->n_slices + DT_MAX_ITEMS;
 
-    return s->n_parked_items + n_items <= most &&
+    return (uint64_t)s->n_parked_items + s->n_woken_items + n_items <= most &&
            s->parked_bytes + entry_bytes(n_items) <= shard->shared->config.max_session_bytes;
 }
 

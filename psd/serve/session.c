@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "psd/serve/parked.h"
+#include "psd/serve/untaken.h"
 
 #define MAX_SESSIONS 65536
 
@@ -49,6 +50,7 @@ struct session *
 session_create(struct shard *shard, const struct reply_to *to, struct view *view, uint32_t rank,
                uint64_t life)
 {
+    struct session_key key = make_key(to->peer_class, &to->route);
     struct session *s;
 
     end_older(shard, to, view, rank);
@@ -57,12 +59,14 @@ session_create(struct shard *shard, const struct reply_to *to, struct view *view
     s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
-    s->meter = dt_meter_create(shard->wake_fd);
+    s->meter = untaken_resume(shard, &key);
+    if (!s->meter)
+        s->meter = dt_meter_create(shard->wake_fd);
     if (!s->meter) {
         free(s);
         return NULL;
     }
-    s->key = make_key(to->peer_class, &to->route);
+    s->key = key;
     s->id = ++shard->next_session;
     s->view = view;
     s->rank = rank;
@@ -87,7 +91,8 @@ drop_queue(struct session *s)
         reply_destroy(r);
     }
     s->queue_end = &s->queue;
-    s->n_ordinary = 0;
+    s->n_ordinary = s->n_woken_items = 0;
+    s->ordinary_bytes = 0;
 }
 
 void
@@ -96,7 +101,7 @@ session_end(struct shard *shard, struct session *s)
     while (s->parked)
         parked_destroy(s->parked);
     drop_queue(s);
-    dt_meter_unref(s->meter);
+    untaken_keep(shard, &s->key, s->meter);
     if (s->rank != DT_NO_RANK && s->view->ranks[s->rank].session == s)
         s->view->ranks[s->rank].session = NULL;
     DL_DELETE(s->view->sessions, s);
@@ -144,6 +149,18 @@ let_go(struct session *s, struct reply *r, struct outbox *out)
     outbox_add_reply(out, r);
 }
 
+/* A reply enters the queue, or leaves it. */
+static void
+count(struct session *s, const struct reply *r, bool enters)
+{
+    if (r->keep) {
+        s->n_woken_items += enters ? r->n_payload : 0 - r->n_payload;
+    } else {
+        s->n_ordinary += enters ? 1 : UINT32_MAX;
+        s->ordinary_bytes += enters ? r->meter_bytes : 0 - r->meter_bytes;
+    }
+}
+
 static void
 flush_while_room(struct shard *shard, struct session *s, struct outbox *out)
 {
@@ -153,7 +170,7 @@ flush_while_room(struct shard *shard, struct session *s, struct outbox *out)
         s->queue = r->next;
         if (!s->queue)
             s->queue_end = &s->queue;
-        s->n_ordinary -= !r->keep;
+        count(s, r, false);
         let_go(s, r, out);
     }
 }
@@ -168,6 +185,16 @@ session_flush(struct shard *shard, struct session *s, struct outbox *out)
     flush_while_room(shard, s, out); /* room that came before the flag was seen */
 }
 
+/* A peer that keeps to its window never has so much to be queued. */
+static bool
+is_over_window(const struct shard *shard, const struct session *s, const struct reply *r)
+{
+    const struct serve_config *config = &shard->shared->config;
+
+    return s->n_ordinary >= config->window ||
+           (s->n_ordinary > 0 && s->ordinary_bytes + r->meter_bytes > config->window_bytes);
+}
+
 bool
 session_send(struct shard *shard, struct session *s, struct reply *r, bool woken,
              struct outbox *out)
@@ -175,10 +202,12 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
     static struct dt_log_limit limit = DT_LOG_LIMIT(5, 10000);
 
     r->keep = woken;
-    if (!woken && s->n_ordinary >= shard->shared->config.window) {
+    if (!woken && is_over_window(shard, s, r)) {
         dt_log_limited(&limit, DT_LOG_WARNING,
-                       "job %s rank %u is over its window of %u requests: session ended",
-                       s->view->job->name, s->rank, shard->shared->config.window);
+                       "job %s rank %u is over its window of %u requests and %llu bytes: session "
+                       "ended",
+                       s->view->job->name, s->rank, shard->shared->config.window,
+                       (unsigned long long)shard->shared->config.window_bytes);
         reply_destroy(r);
         session_end(shard, s);
         return false;
@@ -186,7 +215,7 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
     r->next = NULL;
     *s->queue_end = r;
     s->queue_end = &r->next;
-    s->n_ordinary += !woken;
+    count(s, r, true);
     session_flush(shard, s, out);
     return true;
 }
@@ -198,4 +227,5 @@ session_requeue(struct session *s, struct reply *r)
     s->queue = r;
     if (!r->next)
         s->queue_end = &r->next;
+    count(s, r, true);
 }

@@ -26,10 +26,11 @@ struct session {
     uint32_t n_parked_items;
     size_t parked_bytes;
     struct reply *queue, **queue_end; /* owned: replies that wait for room */
-    uint32_t
-        n_ordinary; /* queued replies that were never parked: a legal peer has at most `window` */
-    struct dt_meter *meter;      /* shared with the transport */
-    bool acknowledged;           /* GOODBYE */
+    uint32_t n_ordinary;              /* queued replies that were never parked: at most `window` */
+    size_t ordinary_bytes;            /* their payload: at most window_bytes, or one reply */
+    uint32_t n_woken_items; /* slices in queued replies that were parked: bounded with the parked */
+    struct dt_meter *meter; /* shared with the transport */
+    bool acknowledged;      /* GOODBYE */
     struct session *prev, *next; /* in view->sessions */
     UT_hash_handle hh;
 };

@@ -11,6 +11,7 @@
 #include "psd/serve/control.h"
 #include "psd/serve/parked.h"
 #include "psd/serve/session.h"
+#include "psd/serve/untaken.h"
 
 #define REPEAT_GOODBYE_MS 200
 #define MAX_TURN_MS 500        /* a longer gap between two ticks: psd did not turn */
@@ -68,6 +69,7 @@ shard_destroy(struct shard *s)
         return;
     while (s->views)
         view_destroy(s, s->views);
+    untaken_destroy(s);
     control_destroy(s);
     dt_pool_destroy(s->pool);
     free(s);
@@ -241,6 +243,7 @@ shard_tick(struct shard *shard, int64_t now, struct outbox *out)
 {
     run_clock(shard, now);
     check_sessions(shard, out);
+    untaken_tick(shard);
     if (shard->stopping) {
         repeat_goodbye(shard, now, out);
         return;

@@ -571,3 +571,117 @@ Test(jobs, queued_woken_replies_do_not_count_against_the_window)
     cr_assert_eq(final_status(c, id), DT_OK, "an ordinary pull behind them");
     cluster_destroy(c);
 }
+
+/* A peer that reads nothing: c->hold_replies keeps everything in the transport, up to the window. */
+static uint64_t
+pull_one(struct cluster *c, struct worker_at *w, uint64_t want)
+{
+    struct dt_data pull = {.n_items = 1};
+
+    pull.items[0].version = DT_NO_VERSION;
+    pull.items[0].want = want;
+    return worker_data(c, w, 0, DT_OP_PULL, &pull, NULL, NULL);
+}
+
+static void
+let_go_of_held(struct cluster *c)
+{
+    uint32_t i;
+
+    c->hold_replies = false;
+    for (i = 0; i < c->n_held; i++)
+        cluster_keep(c, c->held[i]);
+    c->n_held = 0;
+}
+
+static void
+start_reader(struct cluster *c, struct worker_at *a, struct worker_at *reader)
+{
+    struct dt_job_params p = params_for(1);
+    uint8_t homes[1];
+
+    p.lease_ms = 3600000;
+    worker_at_init(a, 0);
+    worker_at_init(reader, DT_NO_RANK);
+    cluster_start_job(c, a, "job", &p, 1, 1, 1, 0, homes);
+    cr_assert_eq(hello0(c, reader, &p), DT_OK);
+    c->hold_replies = true;
+}
+
+Test(jobs, woken_replies_that_a_reader_does_not_take_are_bounded)
+{
+    struct cluster *c = cluster_create(1);
+    struct worker_at a, reader;
+    uint64_t ids[100], step;
+    uint32_t refused = 0;
+    float g[1] = {1};
+
+    start_reader(c, &a, &reader);
+    for (step = 0; step < 100; step++) {
+        ids[step] = pull_one(c, &reader, step + 1);
+        push_pull(c, &a, 0, 0, step, g, 1);
+    }
+    let_go_of_held(c);
+    cluster_tick(c, 500);
+    for (step = 0; step < 100; step++)
+        refused += final_status(c, ids[step]) == DT_R_QUOTA;
+    /* the window, and twice the slices and a message of them */
+    cr_assert_eq(refused, 100 - 8 - (2 + DT_MAX_ITEMS), "%u refused", refused);
+    cr_assert_eq(final_status(c, pull_one(c, &reader, 0)), DT_OK, "the session goes on");
+    cluster_destroy(c);
+}
+
+static uint32_t
+held_values(const struct cluster *c)
+{
+    uint32_t i, n = 0;
+
+    for (i = 0; i < c->n_held; i++)
+        n += c->held[i]->n_payload > 0;
+    return n;
+}
+
+Test(jobs, what_was_not_taken_counts_on_after_another_hello)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(1);
+    struct worker_at a, reader;
+    uint32_t i;
+
+    start_reader(c, &a, &reader);
+    for (i = 0; i < 20; i++) {
+        pull_one(c, &reader, 0);
+        c->hold_replies = false;
+        p.lease_ms = 3600000;
+        cr_assert_eq(hello0(c, &reader, &p), DT_OK);
+        c->hold_replies = true;
+    }
+    cr_assert_eq(held_values(c), 8, "%u messages are under way", held_values(c));
+    let_go_of_held(c);
+    cluster_tick(c, 500);
+    cr_assert_eq(final_status(c, pull_one(c, &reader, 0)), DT_OK);
+    cluster_destroy(c);
+}
+
+Test(jobs, a_peer_with_more_bytes_waiting_than_its_window_loses_its_session)
+{
+    struct serve_config config = {.n_shards = 1,
+                                  .window = 8,
+                                  .window_bytes = 8,
+                                  .max_session_bytes = 1 << 20,
+                                  .memory_quota = 1 << 20};
+    struct cluster *c = cluster_create_with(&config);
+    struct worker_at a, reader;
+    uint64_t id;
+    uint32_t i;
+
+    start_reader(c, &a, &reader);
+    for (i = 0; i < 4; i++) /* two under way, two wait: no more than a window of 8 bytes each */
+        pull_one(c, &reader, 0);
+    cr_assert_eq(held_values(c), 2);
+    pull_one(c, &reader, 0);
+    let_go_of_held(c);
+    id = pull_one(c, &reader, 0);
+    cr_assert_eq(final_status(c, id), DT_R_HELLO_REQUIRED);
+    cluster_destroy(c);
+}
