@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/base/random.h"
@@ -263,6 +264,21 @@ fill_temporary(int fd, const char *path, const char *header, const struct model_
     return ok ? DT_OK : dt_fail(err, DT_E_IO, "%s: cannot be written: %s", path, strerror(why));
 }
 
+/* The file is renamed into its place: that would replace a device (/dev/null) or a FIFO for good. */
+static enum dt_status
+check_target(const char *path, struct dt_error *err)
+{
+    size_t len = strlen(path);
+    struct stat st;
+
+    if (len == 0 || path[len - 1] == '/')
+        return dt_fail(err, DT_E_CANT_CREATE, "'%s' is not a file name", path);
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return DT_OK;
+    return dt_fail(err, DT_E_CANT_CREATE, "%s: is %s: name a file", path,
+                   S_ISDIR(st.st_mode) ? "a directory" : "a device, FIFO or socket");
+}
+
 enum dt_status
 model_file_save(const char *path, const struct model_file *mf, struct dt_error *err)
 {
@@ -273,7 +289,9 @@ model_file_save(const char *path, const struct model_file *mf, struct dt_error *
 
     if (!header)
         return dt_fail(err, DT_E_NO_MEMORY, "%s: its header cannot be made", path);
-    enum dt_status s = open_temporary(path, dir, temp, &fd, err);
+    enum dt_status s = check_target(path, err);
+    if (s == DT_OK)
+        s = open_temporary(path, dir, temp, &fd, err);
     if (s == DT_OK) {
         s = fill_temporary(fd, path, header, mf, err);
         if (s == DT_OK && rename(temp, path) != 0)
@@ -293,16 +311,10 @@ model_file_probe(const char *path, struct dt_error *err)
     char dir[PATH_MAX];
     char temp[PATH_MAX + 64];
     int fd = -1;
-    size_t len = strlen(path);
+    enum dt_status s = check_target(path, err);
 
-    if (len == 0 || path[len - 1] == '/')
-        return dt_fail(err, DT_E_CANT_CREATE, "'%s' is not a file name", path);
-    int is_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (is_dir >= 0) {
-        close(is_dir);
-        return dt_fail(err, DT_E_CANT_CREATE, "%s: is a directory: name a file", path);
-    }
-    enum dt_status s = open_temporary(path, dir, temp, &fd, err);
+    if (s == DT_OK)
+        s = open_temporary(path, dir, temp, &fd, err);
     if (s == DT_OK) {
         close(fd);
         unlink(temp);

@@ -251,8 +251,15 @@ Test(model_file, places_that_cannot_be_written)
     cr_assert_eq(mkdir(sub, 0700), 0);
     cr_expect_eq(model_file_save(sub, &mf, &err), DT_E_CANT_CREATE); /* a directory is in the way */
     cr_expect_eq(model_file_probe(sub, &err), DT_E_CANT_CREATE);
+    const char *fifo = scratch_path(&dir, "fifo");
+    struct stat st;
+    cr_assert_eq(mkfifo(fifo, 0600), 0);
+    cr_expect_eq(model_file_probe(fifo, &err), DT_E_CANT_CREATE);
+    cr_expect_eq(model_file_save(fifo, &mf, &err), DT_E_CANT_CREATE);
+    cr_expect_eq(model_file_probe("/dev/null", &err), DT_E_CANT_CREATE);
+    cr_expect(stat(fifo, &st) == 0 && S_ISFIFO(st.st_mode), "the FIFO was replaced");
     cr_expect_eq(model_file_probe(scratch_path(&dir, "w"), &err), DT_OK);
-    cr_expect_eq(scratch_count(&dir), 1, "something was left");
+    cr_expect_eq(scratch_count(&dir), 2, "something was left");
     cr_expect_eq(model_file_load("/nonexistent/w", &mf, &err), DT_E_NO_INPUT);
     cr_expect_eq(model_file_load(dir.dir, &mf, &err), DT_E_NO_INPUT);
     scratch_close(&dir);
