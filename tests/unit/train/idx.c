@@ -439,8 +439,12 @@ Test(dataset, missing_files_are_named)
     cr_expect_eq(dataset_load(dir.dir, &train, &test, &err), DT_E_NO_INPUT);
     cr_expect_not_null(strstr(err.text, "train-labels-idx1-ubyte"), "%s", err.text);
     cr_expect_eq(dataset_load(scratch_path(&dir, "train-images-idx3-ubyte"), &train, &test, &err),
+                 DT_E_DATA);
+    cr_expect_not_null(strstr(err.text, "is empty"), "%s", err.text);
+    write_file(scratch_path(&dir, "train-images-idx3-ubyte"), "\0\0\x08\3", 4);
+    cr_expect_eq(dataset_load(scratch_path(&dir, "train-images-idx3-ubyte"), &train, &test, &err),
                  DT_E_NO_INPUT);
-    cr_expect_not_null(strstr(err.text, "not a directory"), "%s", err.text);
+    cr_expect_not_null(strstr(err.text, "name the directory"), "%s", err.text);
     cr_expect_eq(dataset_load("/nonexistent/data", &train, &test, &err), DT_E_NO_INPUT);
     scratch_close(&dir);
 }
