@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "proto/base/standard.h"
 #include "psd/daemon/config.h"
 #include "psd/daemon/daemon.h"
 #include "psd/daemon/signals.h"
@@ -39,6 +40,7 @@ main(int argc, char **argv)
     enum dt_status s;
     int code = 0;
 
+    dt_standard_files_open();
     signals_block();
     tune_allocation();
     raise_descriptors();
@@ -57,6 +59,10 @@ main(int argc, char **argv)
         dt_options_dump(config_table, &config, stdout);
     } else if (!config.check) {
         code = daemon_run(&config, argc, argv);
+    }
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == 0) {
+        fprintf(stderr, "psd: standard output could not be written\n");
+        code = 74;
     }
     config_deinit(&config);
     return code;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "proto/base/log.h"
+#include "proto/base/standard.h"
 #include "worker/cli/command.h"
 
 /* Frames of up to 1 MiB come and go: without this each one is mapped, faulted in and unmapped again. */
@@ -19,9 +20,10 @@ keep_memory(void)
 int
 main(int argc, char **argv)
 {
+    dt_standard_files_open();
     keep_memory();
     int code = command_main(argc, argv);
-    if (fflush(stdout) != 0 && code == 0) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == 0) {
         dt_log(DT_LOG_ERR, "standard output could not be written");
         code = 74;
     }

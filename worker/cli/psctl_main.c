@@ -8,6 +8,7 @@
 
 #include "proto/base/option.h"
 #include "proto/base/parse.h"
+#include "proto/base/standard.h"
 #include "worker/cli/psctl_ask.h"
 #include "worker/cli/psctl_status.h"
 
@@ -261,6 +262,7 @@ main(int argc, char **argv)
     char **args = NULL;
     enum dt_status code;
 
+    dt_standard_files_open();
     code = dt_options_init(table, &s, &err);
     if (code == DT_OK)
         code = dt_options_parse(table, &s, argc, argv, &args, &err);
@@ -270,6 +272,8 @@ main(int argc, char **argv)
         printf("psctl %s\n", PSD_VERSION);
     else if (code == DT_OK)
         code = run(&s, args, &err);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == DT_OK)
+        code = dt_fail(&err, DT_E_IO, "standard output could not be written");
     if (code != DT_OK)
         fprintf(stderr, "psctl: %s\n", err.text);
     free(args);

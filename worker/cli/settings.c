@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "proto/base/parse.h"
+#include "proto/net/context.h"
 #include "worker/train/order.h"
 
 #define ROW(name_, type_, field_, ...)                                                             \
@@ -210,6 +211,19 @@ check_local(const struct settings *s, struct dt_error *err)
     return DT_OK;
 }
 
+static enum dt_status
+check_endpoints(const struct settings *s, struct dt_error *err)
+{
+    struct dt_error why;
+    char *const *ps;
+
+    for (ps = s->ps; *ps; ps++) {
+        if (dt_endpoint_check(*ps, &why) != DT_OK)
+            return dt_fail(err, DT_E_USAGE, "--ps: %s", why.text);
+    }
+    return DT_OK;
+}
+
 enum dt_status
 settings_check_train(const struct settings *s, struct dt_error *err)
 {
@@ -225,6 +239,9 @@ settings_check_train(const struct settings *s, struct dt_error *err)
                        s->algorithm);
     if (!s->job || !s->job[0])
         return dt_fail(err, DT_E_USAGE, "which job? name it with --job");
+    r = check_endpoints(s, err);
+    if (r != DT_OK)
+        return r;
     if (s->workers > 1 && !dt_options_given(settings_train, s, "rank"))
         return dt_fail(err, DT_E_USAGE, "which of the %llu workers is this? name it with --rank",
                        (unsigned long long)s->workers);

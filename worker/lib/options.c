@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/wire/tuple.h"
+
 #define SHORTEST_RETRY_MS 200 /* one try has its time */
 
 void
@@ -49,8 +51,9 @@ check_numbers(const struct dtw_options *o, struct dtw_error *err)
     if (!o->ps || o->n_ps < 1 || o->n_ps > DT_MAX_TASKS)
         return client_error(err, DTW_INVALID, "ps: 1 to %d endpoints are needed, not %u",
                             DT_MAX_TASKS, o->n_ps);
-    if (!o->job || !*o->job || strlen(o->job) > DT_MAX_NAME)
-        return client_error(err, DTW_INVALID, "job: a name of 1 to %d bytes is needed",
+    if (!o->job || strlen(o->job) > DT_MAX_NAME || !dt_is_name(o->job))
+        return client_error(err, DTW_INVALID,
+                            "job: a name of 1 to %d characters of A-Z a-z 0-9 _ . / : - is needed",
                             DT_MAX_NAME);
     if (o->workers < 1 || o->workers > DT_MAX_RANKS)
         return client_error(err, DTW_INVALID, "workers: %u is not in 1..%d", o->workers,

@@ -41,6 +41,7 @@ Test(command, wrong_usage_is_64)
     cr_expect_eq(RUN("train", "--lr"), 64);
     cr_expect_eq(RUN("train", "--model=toy", "--algorithm=local", "stray"), 64);
     cr_expect_eq(RUN("train"), 64);
+    cr_expect_eq(RUN("train", "--model=toy", "--job=j", "--ps=tcp://h:1,host:2"), 64);
     cr_expect_eq(RUN("run"), 64);
     cr_expect_eq(RUN("eval"), 64);
     cr_expect_eq(RUN("check"), 64);

@@ -85,10 +85,10 @@ Test(settings, ps_tasks_are_a_list)
 Test(settings, what_is_missing_is_named)
 {
     EXPECT_USAGE(settings_train, settings_check_train, "--ps", "--data=d");
-    EXPECT_USAGE(settings_train, settings_check_train, "--data", "--ps=a", "--job=j");
-    EXPECT_USAGE(settings_train, settings_check_train, "--job", "--ps=a", "--data=d");
-    EXPECT_USAGE(settings_train, settings_check_train, "--rank", "--ps=a", "--data=d", "--job=j",
-                 "--workers=2");
+    EXPECT_USAGE(settings_train, settings_check_train, "--data", "--ps=tcp://a:1", "--job=j");
+    EXPECT_USAGE(settings_train, settings_check_train, "--job", "--ps=tcp://a:1", "--data=d");
+    EXPECT_USAGE(settings_train, settings_check_train, "--rank", "--ps=tcp://a:1", "--data=d",
+                 "--job=j", "--workers=2");
 }
 
 Test(settings, what_makes_no_sense_together_is_refused)

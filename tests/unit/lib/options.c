@@ -31,6 +31,12 @@ open_with(void (*change)(struct dtw_options *o), struct dtw_error *err)
 }
 
 static void
+odd_job(struct dtw_options *o)
+{
+    o->job = "two words";
+}
+
+static void
 no_job(struct dtw_options *o)
 {
     o->job = "";
@@ -107,6 +113,7 @@ Test(options, nonsense_is_invalid_and_named)
 {
     struct dtw_error err;
 
+    cr_assert_eq(open_with(odd_job, &err), DTW_INVALID);
     cr_assert_eq(open_with(no_job, &err), DTW_INVALID);
     cr_assert(strstr(err.text, "job"));
     cr_assert_eq(open_with(no_ps, &err), DTW_INVALID);
