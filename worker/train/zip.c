@@ -140,11 +140,11 @@ read_end(struct zip *z, struct directory *d, struct dt_error *err)
 }
 
 static enum dt_status
-check_member(const struct zip *z, const struct zip_entry *e, uint32_t flags, struct dt_error *err)
+check_member(const struct zip *z, const struct zip_entry *e, struct dt_error *err)
 {
     if (e->packed == ZIP64_MARK || e->bytes == ZIP64_MARK || e->offset == ZIP64_MARK)
         return refuse_zip64(z, err);
-    if (flags & FLAG_ENCRYPTED)
+    if (e->flags & FLAG_ENCRYPTED)
         return dt_fail(err, DT_E_DATA, "%s: %s is encrypted: unpack it first", z->path, e->name);
     if (e->method != ZIP_STORED && e->method != ZIP_DEFLATED)
         return dt_fail(err, DT_E_DATA,
@@ -186,6 +186,7 @@ read_entry(struct zip *z, const unsigned char *p, uint64_t left, uint64_t at, ui
     if (!good_name(p + ENTRY_BYTES, name))
         return damaged(z, at, "a member has no name of 1 to 63 ASCII characters", err);
     memcpy(e->name, p + ENTRY_BYTES, name);
+    e->flags = u16_at(p + 8);
     e->method = u16_at(p + 10);
     e->crc = u32_at(p + 16);
     e->packed = u32_at(p + 20);
@@ -194,7 +195,7 @@ read_entry(struct zip *z, const unsigned char *p, uint64_t left, uint64_t at, ui
     if (zip_has(z, e->name))
         return damaged(z, at, "a member has the name of another", err);
     z->n_entries++;
-    return check_member(z, e, u16_at(p + 8), err);
+    return check_member(z, e, err);
 }
 
 /* The sizes in a local header: those of the directory, or (NumPy writes it so) the mark with both in
@@ -206,11 +207,11 @@ local_sizes_agree(const struct zip_entry *e, const unsigned char *p, const unsig
     uint32_t packed = u32_at(p + 18);
     uint32_t bytes = u32_at(p + 22);
 
-    if (u16_at(p + 6) & FLAG_DESCRIPTOR)
+    if (e->flags & FLAG_DESCRIPTOR)
         return true;
     if (u32_at(p + 14) != e->crc)
         return false;
-    if (packed != ZIP64_MARK && bytes != ZIP64_MARK)
+    if (packed != ZIP64_MARK || bytes != ZIP64_MARK)
         return packed == e->packed && bytes == e->bytes;
     return extra_bytes >= 20 && u16_at(extra) == 1 && u16_at(extra + 2) == 16 &&
            u64_at(extra + 4) == e->bytes && u64_at(extra + 12) == e->packed;
@@ -230,7 +231,8 @@ read_local(struct zip *z, struct zip_entry *e, struct dt_error *err)
         return s;
     uint32_t extra = u16_at(p + 28);
     e->data = e->offset + LOCAL_BYTES + name + extra;
-    if (memcmp(p, "PK\3\4", 4) != 0 || u16_at(p + 26) != name || u16_at(p + 8) != e->method)
+    if (memcmp(p, "PK\3\4", 4) != 0 || u16_at(p + 26) != name || u16_at(p + 8) != e->method ||
+        u16_at(p + 6) != e->flags)
         return damaged(z, e->offset, "there is not the member that the directory tells of", err);
     if (e->data + e->packed > z->directory)
         return damaged(z, e->offset, "a member reaches past the directory", err);

@@ -11,6 +11,7 @@
 
 struct zip_entry {
     char name[ZIP_MAX_NAME + 1];
+    uint32_t flags;
     uint32_t method;
     uint32_t crc;
     uint64_t packed; /* bytes in the file */
