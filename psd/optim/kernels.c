@@ -5,6 +5,7 @@
  */
 #include "psd/optim/kernels.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -71,6 +72,59 @@ kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n)
     INDEPENDENT
     for (i = 0; i < n; i++)
         out[i] = w[i] - lr * load(g, i);
+}
+
+/* Without an epsilon it is 0: adding that changes no bit of a root. */
+CLONED void
+kernel_adagrad(float *out, const float *w, float *a, const void *g, float lr, float eps, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float x = load(g, i), sum = a[i] + x * x;
+
+        a[i] = sum;
+        out[i] = w[i] - lr * x / (sqrtf(sum) + eps);
+    }
+}
+
+CLONED void
+kernel_adam(float *out, const float *w, float *m, float *v, const void *g,
+            struct kernel_adam_step step, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float x = load(g, i);
+        float mean = m[i] + (x - m[i]) * step.m_share;
+        float square = v[i] + (x * x - v[i]) * step.v_share;
+
+        m[i] = mean;
+        v[i] = square;
+        out[i] = w[i] - step.alpha * mean / (sqrtf(square) + step.eps);
+    }
+}
+
+CLONED void
+kernel_add(float *out, const float *w, const void *g, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++)
+        out[i] = w[i] + load(g, i);
+}
+
+CLONED void
+kernel_assign(float *out, const void *g, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++)
+        out[i] = load(g, i);
 }
 
 /* NaN and Inf are the numbers whose exponent bits are all set. */

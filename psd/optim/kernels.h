@@ -2,8 +2,9 @@
  * kernels.h - element-wise loops: pointers and sizes only, no allocation, the same bits on every
  * processor (built with -ffp-contract=off and without -ffast-math; see CMakeLists.txt).
  *
- * Sources of the equations: ALGORITHMS section 1 (TensorFlow's training ops). `g` may be unaligned
- * (it may stand in a received frame): it is read by memcpy-like loads. Other pointers are 4-byte aligned. `out` may be `w` (in place).
+ * Sources of the equations: ALGORITHMS section 1 (TensorFlow's training ops). `g` may be unaligned (it
+ * may stand in a received frame): it is read by memcpy-like loads. Other pointers are 4-byte aligned.
+ * `out` may be `w` (in place); slots are updated in place; no other arrays may overlap.
  * Each has a plain reference twin (suffix _ref) for the tests: kernels_ref.h.
  */
 #ifndef PSD_OPTIM_KERNELS_H
@@ -19,6 +20,25 @@ void kernel_axpy(float *acc, const void *g, float scale, size_t n);
 void kernel_divide(float *g, float divisor, size_t n);
 /* out[i] = w[i] - lr * g[i] */
 void kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n);
+/* a[i] += g[i] * g[i]; out[i] = w[i] - lr * g[i] / (sqrt(a[i]) + eps), with the new a */
+void kernel_adagrad(float *out, const float *w, float *a, const void *g, float lr, float eps,
+                    size_t n);
+
+struct kernel_adam_step { /* the numbers of one step of adam */
+    float alpha;          /* the rate, corrected for the start of m and v at zero */
+    float m_share;        /* 1 - beta1 */
+    float v_share;        /* 1 - beta2 */
+    float eps;
+};
+
+/* m[i] += (g[i] - m[i]) * m_share; v[i] += (g[i] * g[i] - v[i]) * v_share;
+ * out[i] = w[i] - alpha * m[i] / (sqrt(v[i]) + eps), with the new m and v */
+void kernel_adam(float *out, const float *w, float *m, float *v, const void *g,
+                 struct kernel_adam_step step, size_t n);
+/* out[i] = w[i] + g[i] */
+void kernel_add(float *out, const float *w, const void *g, size_t n);
+/* out[i] = g[i] */
+void kernel_assign(float *out, const void *g, size_t n);
 /* true if no element is NaN or Inf */
 bool kernel_is_finite(const void *g, size_t n);
 

@@ -60,6 +60,49 @@ kernel_sgd_ref(float *out, const float *w, const void *g, float lr, size_t n)
         out[i] = w[i] - multiply(lr, load(g, i));
 }
 
+void
+kernel_adagrad_ref(float *out, const float *w, float *a, const void *g, float lr, float eps,
+                   size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        a[i] = a[i] + multiply(load(g, i), load(g, i));
+        out[i] = w[i] - multiply(lr, load(g, i)) / (sqrtf(a[i]) + eps);
+    }
+}
+
+void
+kernel_adam_ref(float *out, const float *w, float *m, float *v, const void *g,
+                struct kernel_adam_step step, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        m[i] = m[i] + multiply(load(g, i) - m[i], step.m_share);
+        v[i] = v[i] + multiply(multiply(load(g, i), load(g, i)) - v[i], step.v_share);
+        out[i] = w[i] - multiply(step.alpha, m[i]) / (sqrtf(v[i]) + step.eps);
+    }
+}
+
+void
+kernel_add_ref(float *out, const float *w, const void *g, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        out[i] = w[i] + load(g, i);
+}
+
+void
+kernel_assign_ref(float *out, const void *g, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        out[i] = load(g, i);
+}
+
 bool
 kernel_is_finite_ref(const void *g, size_t n)
 {

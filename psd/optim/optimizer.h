@@ -9,7 +9,7 @@
 
 #include "proto/base/error.h"
 
-#define OPTIMIZER_MAX_SLOTS 3
+#define OPTIMIZER_MAX_SLOTS 4
 #define OPTIMIZER_MAX_PARAMS 8
 
 struct optimizer_rule;
@@ -29,12 +29,20 @@ struct optimizer_param { /* name -> value as declared */
 enum dt_status optimizer_init(struct optimizer *o, const char *rule,
                               const struct optimizer_param *params, unsigned n,
                               struct dt_error *err);
-unsigned optimizer_n_slots(const struct optimizer *o); /* sgd: 0 */
-float optimizer_slot_start(const struct optimizer *o, unsigned slot);
-const char *optimizer_slot_name(const struct optimizer *o, unsigned slot);
 
-/* One update of a slice: out = rule(w, g). out may be w. `version` = updates applied so far (schedules).
- * slots[i] are updated in place. g may be unaligned. */
+/* Slots: what a rule keeps beside the values of a slice. adagrad: accumulator; adam: m, v, beta1_power,
+ * beta2_power; the others: none. The caller holds them, filled with the start value at first; they and
+ * the values are a slice's whole state. */
+unsigned optimizer_n_slots(const struct optimizer *o);
+const char *optimizer_slot_name(const struct optimizer *o, unsigned slot);
+float optimizer_slot_start(const struct optimizer *o, unsigned slot);
+/* Elements of the slot of a slice with n elements: n, or 1 for a number that counts the slice's own
+ * updates (adam's beta powers). */
+size_t optimizer_slot_elements(const struct optimizer *o, unsigned slot, size_t n);
+
+/* One update of a slice: out = rule(w, g). out may be w. slots[i] are updated in place; g may be
+ * unaligned. `version` = updates applied so far (schedules). Not called when there is nothing to apply:
+ * each call advances the slots. */
 void optimizer_apply(const struct optimizer *o, float *out, const float *w, float *const *slots,
                      const void *g, size_t n, uint64_t version);
 

@@ -6,13 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* `o` may be NULL: no slots */
 static uint64_t
-slice_charge(uint64_t elements, uint32_t i, unsigned n_slots, uint32_t ranks)
+slice_charge(uint64_t elements, uint32_t i, const struct optimizer *o, uint32_t ranks)
 {
-    uint64_t block = dt_block_charge(dt_slice_elements(elements, i) * sizeof(float));
+    uint32_t n = dt_slice_elements(elements, i);
+    uint64_t bytes = 2 * dt_block_charge(n * sizeof(float)); /* values and one accumulator */
+    unsigned k;
 
-    /* values, slots and one accumulator */
-    return block * (2 + n_slots) + sizeof(struct slice) + ranks * sizeof(struct push_row);
+    for (k = 0; o && k < optimizer_n_slots(o); k++)
+        bytes += dt_block_charge(optimizer_slot_elements(o, k, n) * sizeof(float));
+    return bytes + sizeof(struct slice) + ranks * sizeof(struct push_row);
 }
 
 /* All slices but the last are of one size. Declarations are bounded: the sum fits (2^62). */
@@ -21,15 +25,13 @@ variable_charge(const struct dt_declaration *d, uint32_t ranks)
 {
     uint64_t elements = dt_declaration_elements(d);
     uint32_t n = dt_n_slices(elements);
-    unsigned n_slots = 0;
     struct optimizer o;
+    bool known = variable_optimizer(d, &o, NULL) == DT_OK;
 
     if (n == 0)
         return 0;
-    if (variable_optimizer(d, &o, NULL) == DT_OK)
-        n_slots = optimizer_n_slots(&o);
-    return (n - 1) * slice_charge(elements, 0, n_slots, ranks) +
-           slice_charge(elements, n - 1, n_slots, ranks);
+    return (n - 1) * slice_charge(elements, 0, known ? &o : NULL, ranks) +
+           slice_charge(elements, n - 1, known ? &o : NULL, ranks);
 }
 
 uint64_t
@@ -130,13 +132,15 @@ static bool
 init_slots(struct slice *s, const struct optimizer *o, struct dt_pool *pool)
 {
     unsigned i;
-    uint32_t k;
+    size_t k;
 
     for (i = 0; i < optimizer_n_slots(o); i++) {
-        s->slots[i] = dt_block_create(pool, s->n * sizeof(float));
+        size_t n = optimizer_slot_elements(o, i, s->n);
+
+        s->slots[i] = dt_block_create(pool, n * sizeof(float));
         if (!s->slots[i])
             return false;
-        for (k = 0; k < s->n; k++)
+        for (k = 0; k < n; k++)
             ((float *)s->slots[i]->data)[k] = optimizer_slot_start(o, i);
     }
     return true;

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,12 @@ union kernel {
     void (*axpy)(float *acc, const void *g, float scale, size_t n);
     void (*divide)(float *g, float divisor, size_t n);
     void (*sgd)(float *out, const float *w, const void *g, float lr, size_t n);
+    void (*adagrad)(float *out, const float *w, float *a, const void *g, float lr, float eps,
+                    size_t n);
+    void (*adam)(float *out, const float *w, float *m, float *v, const void *g,
+                 struct kernel_adam_step step, size_t n);
+    void (*add)(float *out, const float *w, const void *g, size_t n);
+    void (*assign)(float *out, const void *g, size_t n);
     bool (*is_finite)(const void *g, size_t n);
 };
 
@@ -162,6 +169,92 @@ Test(clones, sgd)
     unsigned n_clones = find_clones("kernel_sgd", k);
 
     COMPARE(k, n_clones, k[c].sgd(got, got, g, 0.1f, n), kernel_sgd_ref(want, want, g, 0.1f, n))
+}
+
+Test(clones, add)
+{
+    union kernel k[MAX_CLONES];
+    unsigned n_clones = find_clones("kernel_add", k);
+
+    COMPARE(k, n_clones, k[c].add(got, got, g, n), kernel_add_ref(want, want, g, n))
+}
+
+Test(clones, assign)
+{
+    union kernel k[MAX_CLONES];
+    unsigned n_clones = find_clones("kernel_assign", k);
+
+    COMPARE(k, n_clones, k[c].assign(got, g, n), kernel_assign_ref(want, g, n))
+}
+
+/* Values and two slots of n elements in a row; no slot is negative. */
+static float *
+samples_with_slots(size_t n)
+{
+    float *x = samples(6, 3 * n);
+    size_t i;
+
+    for (i = n; i < 3 * n; i++)
+        x[i] = fabsf(x[i]) + 1e-6f;
+    return x;
+}
+
+/* `run` makes three steps; without a clone by the plain twin. */
+static void
+compare_with_slots(const char *kernel,
+                   void (*run)(const union kernel *clone, float *x, const void *g, size_t n))
+{
+    union kernel k[MAX_CLONES];
+    unsigned n_clones = find_clones(kernel, k), c;
+    size_t i;
+
+    for (i = 0; i < N_SIZES; i++) {
+        size_t n = sample_sizes[i];
+        float *want = samples_with_slots(n), *gradient = samples(7, n);
+        void *base;
+        const void *g = unaligned_copy(gradient, n, 1, &base);
+
+        run(NULL, want, g, n);
+        for (c = 0; c < n_clones; c++) {
+            float *got = samples_with_slots(n);
+
+            run(&k[c], got, g, n);
+            cr_assert_eq(memcmp(got, want, 3 * n * sizeof(*got)), 0, "clone %u, n = %zu", c, n);
+            free(got);
+        }
+        free(want);
+        free(gradient);
+        free(base);
+    }
+}
+
+static void
+run_adagrad(const union kernel *clone, float *x, const void *g, size_t n)
+{
+    int step;
+
+    for (step = 0; step < 3; step++)
+        (clone ? clone->adagrad : kernel_adagrad_ref)(x, x, x + n, g, .1f, 0, n);
+}
+
+Test(clones, adagrad)
+{
+    compare_with_slots("kernel_adagrad", run_adagrad);
+}
+
+static void
+run_adam(const union kernel *clone, float *x, const void *g, size_t n)
+{
+    const struct kernel_adam_step s = {.3f, 1 - .9f, 1 - .999f, 1e-8f};
+    int step;
+
+    for (step = 0; step < 3; step++)
+        (clone ? clone->adam : kernel_adam_ref)(x, x, x + n, x + 2 * n, g, s, n);
+}
+
+Test(clones, adam)
+{
+    compare_with_slots("kernel_adam", run_adam);
 }
 
 Test(clones, is_finite)

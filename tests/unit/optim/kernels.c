@@ -151,6 +151,149 @@ Test(kernels, sgd)
     each_case(check_sgd);
 }
 
+/* Two slots that a run could have left: m of g's sign, so that nothing cancels; v not negative. */
+static float *
+slot_of(const struct inputs *in, bool is_mean)
+{
+    float *x = samples(13, in->n);
+    size_t i;
+
+    for (i = 0; i < in->n; i++)
+        x[i] = is_mean ? copysignf(x[i], in->g[i]) : fabsf(x[i]) + 1e-3f;
+    x[in->n] = 12345;
+    return x;
+}
+
+static void
+close_to(float got, double want, double scale)
+{
+    cr_assert_leq(fabs((double)got - want), 1e-6 * fabs(scale), "%.9g, not %.9g", (double)got,
+                  want);
+}
+
+static void
+check_adagrad(const struct inputs *in)
+{
+    float *a = slot_of(in, false), *a_ref = slot_of(in, false), *a_old = slot_of(in, false);
+    float *w = copy_of(in), *w_ref = copy_of(in);
+    size_t i;
+
+    kernel_adagrad(w, w, a, in->at, .1f, 1e-7f, in->n);
+    kernel_adagrad_ref(w_ref, in->w, a_ref, in->at, .1f, 1e-7f, in->n);
+    same_bits(w, w_ref, in->n);
+    same_bits(a, a_ref, in->n);
+    for (i = 0; i < in->n; i++) {
+        double g = (double)in->g[i], sum = (double)a_old[i] + g * g;
+        double step = (double).1f * g / (sqrt(sum) + (double)1e-7f);
+
+        close_to(a[i], sum, sum);
+        close_to(w[i], (double)in->w[i] - step, fmax(fabs((double)in->w[i]), fabs(step)));
+    }
+    free(a);
+    free(a_ref);
+    free(a_old);
+    free(w);
+    free(w_ref);
+}
+
+Test(kernels, adagrad)
+{
+    each_case(check_adagrad);
+}
+
+static void
+agrees_with_adam(const struct inputs *in, struct kernel_adam_step s, const float *w, const float *m,
+                 const float *v)
+{
+    float *m_old = slot_of(in, true), *v_old = slot_of(in, false);
+    size_t i;
+
+    for (i = 0; i < in->n; i++) {
+        double g = (double)in->g[i], m0 = (double)m_old[i], v0 = (double)v_old[i];
+        double mean = m0 + (g - m0) * (double)s.m_share;
+        double square = v0 + (g * g - v0) * (double)s.v_share;
+        double step = (double)s.alpha * mean / (sqrt(square) + (double)s.eps);
+
+        close_to(m[i], mean, mean);
+        close_to(v[i], square, square);
+        close_to(w[i], (double)in->w[i] - step, fmax(fabs((double)in->w[i]), fabs(step)));
+    }
+    free(m_old);
+    free(v_old);
+}
+
+static void
+check_adam(const struct inputs *in)
+{
+    const struct kernel_adam_step step = {.1f, 1 - .9f, 1 - .999f, 1e-8f};
+    float *m = slot_of(in, true), *m_ref = slot_of(in, true);
+    float *v = slot_of(in, false), *v_ref = slot_of(in, false);
+    float *w = copy_of(in), *w_ref = copy_of(in);
+
+    kernel_adam(w, w, m, v, in->at, step, in->n);
+    kernel_adam_ref(w_ref, in->w, m_ref, v_ref, in->at, step, in->n);
+    same_bits(w, w_ref, in->n);
+    same_bits(m, m_ref, in->n);
+    same_bits(v, v_ref, in->n);
+    agrees_with_adam(in, step, w, m, v);
+    free(m);
+    free(m_ref);
+    free(v);
+    free(v_ref);
+    free(w);
+    free(w_ref);
+}
+
+Test(kernels, adam)
+{
+    each_case(check_adam);
+}
+
+static void
+check_add_and_assign(const struct inputs *in)
+{
+    float *a = copy_of(in), *b = copy_of(in);
+    size_t i;
+
+    kernel_add(a, a, in->at, in->n);
+    kernel_add_ref(b, in->w, in->at, in->n);
+    same_bits(a, b, in->n);
+    for (i = 0; i < in->n; i++)
+        cr_assert_eq(a[i], in->w[i] + in->g[i]);
+    kernel_assign(a, in->at, in->n);
+    kernel_assign_ref(b, in->at, in->n);
+    same_bits(a, b, in->n);
+    cr_assert_eq(memcmp(a, in->g, in->n * sizeof(*a)), 0);
+    free(a);
+    free(b);
+}
+
+Test(kernels, add_and_assign)
+{
+    each_case(check_add_and_assign);
+}
+
+/* The keras form with eps 0 is tf1's: sqrt(a) + 0 has the bits of sqrt(a). */
+Test(kernels, adagrad_without_eps)
+{
+    float *a = samples(1, 1000), *g = samples(2, 1000), *w = samples(3, 1000);
+    float *out = samples(3, 1000);
+    size_t i;
+
+    for (i = 0; i < 1000; i++)
+        a[i] = fabsf(a[i]) + 1e-30f;
+    kernel_adagrad(out, w, a, g, .1f, 0, 1000);
+    for (i = 0; i < 1000; i++) {
+        volatile float step = .1f * g[i];
+
+        cr_assert_eq(out[i], w[i] - step / sqrtf(a[i]));
+    }
+    free(a);
+    free(g);
+    free(w);
+    free(out);
+}
+
 /* A place where w - lr*g with one rounding differs from two: FMA contraction would be seen. */
 Test(kernels, the_product_is_rounded_before_it_is_subtracted)
 {
@@ -209,5 +352,9 @@ Test(kernels, nothing_to_do_needs_no_memory)
     kernel_axpy(NULL, NULL, 1, 0);
     kernel_divide(NULL, 1, 0);
     kernel_sgd(NULL, NULL, NULL, 1, 0);
+    kernel_adagrad(NULL, NULL, NULL, NULL, 1, 0, 0);
+    kernel_adam(NULL, NULL, NULL, NULL, NULL, (struct kernel_adam_step){1, 1, 1, 1}, 0);
+    kernel_add(NULL, NULL, NULL, 0);
+    kernel_assign(NULL, NULL, 0);
     cr_assert(kernel_is_finite(NULL, 0));
 }
