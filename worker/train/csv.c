@@ -6,7 +6,7 @@
  */
 #include "worker/train/csv.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -113,8 +113,7 @@ column_name(const struct table *t, uint32_t column)
     if (!t->names)
         return "";
     struct csv_cell c = {t->names[column], strlen(t->names[column])};
-    text[0] = ' ';
-    strcpy(text + 1, csv_show(&c));
+    snprintf(text, sizeof(text), " %s", csv_show(&c));
     return text;
 }
 

@@ -37,13 +37,14 @@ csv_show(const struct csv_cell *c)
 {
     static _Thread_local char buffers[2][SHOWN_BYTES + 8];
     static _Thread_local unsigned next;
+    char text[SHOWN_BYTES + 1];
     char *out = buffers[next++ % 2];
     size_t n = c->len < SHOWN_BYTES ? c->len : SHOWN_BYTES;
 
-    out[0] = '\'';
     for (size_t i = 0; i < n; i++)
-        out[i + 1] = c->text[i] >= ' ' && c->text[i] < 0x7f ? c->text[i] : '?';
-    strcpy(out + n + 1, n < c->len ? "...'" : "'");
+        text[i] = c->text[i] >= ' ' && c->text[i] < 0x7f ? c->text[i] : '?';
+    text[n] = '\0';
+    snprintf(out, sizeof(buffers[0]), "'%s%s'", text, n < c->len ? "..." : "");
     return out;
 }
 

@@ -52,6 +52,7 @@ add_labels(void *arg, uint64_t first, const double *v, size_t n, struct dt_error
     struct pair *p = arg;
 
     for (size_t i = 0; i < n; i++) {
+        unsigned long long row = first + i;
         const char *fault = isfinite((float)v[i]) ? NULL : "is not finite";
         if (p->labels.target == DATASET_CLASSES)
             fault = label_fault(v[i]);
@@ -59,7 +60,7 @@ add_labels(void *arg, uint64_t first, const double *v, size_t n, struct dt_error
             return dt_fail(err, DT_E_DATA,
                            "%s: row %llu (from 0) holds the label %g, which %s: classes are whole "
                            "numbers from 0 (numbers to predict need model linear)",
-                           p->ys.name, (unsigned long long)(first + i), v[i], fault);
+                           p->ys.name, row, v[i], fault);
         if (!labels_add(&p->labels, v[i]))
             return dt_fail(err, DT_E_NO_MEMORY, "%s: no memory for more rows", p->ys.name);
     }

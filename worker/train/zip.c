@@ -48,12 +48,13 @@ enum dt_status
 zip_read_at(const struct zip *z, uint64_t offset, void *buf, size_t n, struct dt_error *err)
 {
     for (size_t done = 0; done < n;) {
-        ssize_t got = pread(z->fd, (char *)buf + done, n - done, (off_t)(offset + done));
+        unsigned long long at = offset + done;
+        ssize_t got = pread(z->fd, (char *)buf + done, n - done, (off_t)at);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return dt_fail(err, DT_E_IO, "%s: read failed at byte %llu: %s", z->path,
-                           (unsigned long long)(offset + done), strerror(errno));
+            return dt_fail(err, DT_E_IO, "%s: read failed at byte %llu: %s", z->path, at,
+                           strerror(errno));
         if (got == 0)
             return dt_fail(err, DT_E_DATA, "%s: became shorter while it was read", z->path);
         done += (size_t)got;
