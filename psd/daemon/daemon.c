@@ -8,6 +8,7 @@
 #include "psd/daemon/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 #define STOP_WAIT_MS 2000 /* acknowledgements of GOODBYE */
 #define LINGER_MS 1000    /* last replies */
 #define STATUS_MS 5000
+#define DESCRIPTORS_MS 1000
 #define CHECK_MS 10000 /* shards are checked so often without a watchdog */
 #define IDLE_MS 250
 #define EXIT_TEMPORARY 75
@@ -45,7 +47,8 @@ struct daemon {
     struct shard_report report;
     struct notify notify;
     struct watchdog watchdog;
-    int64_t next_status_ms, next_check_ms;
+    int64_t next_status_ms, next_check_ms, next_descriptors_ms;
+    bool no_descriptors;
     int signal_fd;
     bool stopped_by_signal;
 };
@@ -215,9 +218,30 @@ tell_status(struct daemon *d, int64_t now)
         notify_status(&d->notify, summary, now);
 }
 
+/* libzmq says nothing when it cannot accept a connection: we try whether a descriptor is to be had. */
+static void
+check_descriptors(struct daemon *d)
+{
+    int fd = fcntl(d->signal_fd, F_DUPFD_CLOEXEC, 0);
+    bool none = fd < 0 && (errno == EMFILE || errno == ENFILE);
+
+    if (fd >= 0)
+        close(fd);
+    if (none && !d->no_descriptors)
+        dt_log(DT_LOG_ERR, "no file descriptor is left: new connections wait, those that are here "
+                           "go on; raise the limit of open files (LimitNOFILE=)");
+    else if (!none && d->no_descriptors)
+        dt_log(DT_LOG_NOTICE, "file descriptors are to be had again");
+    d->no_descriptors = none;
+}
+
 static void
 do_what_is_due(struct daemon *d, int64_t now)
 {
+    if (now >= d->next_descriptors_ms) {
+        d->next_descriptors_ms = now + DESCRIPTORS_MS;
+        check_descriptors(d);
+    }
     if (now >= d->next_check_ms) {
         d->next_check_ms = now + (d->notify.watchdog_ms > 0 ? d->notify.watchdog_ms / 2 : CHECK_MS);
         check_shards(d);
@@ -234,7 +258,8 @@ await_event(struct daemon *d)
 {
     struct pollfd fds[2] = {{.fd = d->signal_fd, .events = POLLIN},
                             {.fd = d->report.fd, .events = POLLIN}};
-    int64_t due = d->next_check_ms;
+    int64_t due =
+        d->next_descriptors_ms < d->next_check_ms ? d->next_descriptors_ms : d->next_check_ms;
     uint64_t count;
 
     if (d->notify.enabled && d->next_status_ms < due)

@@ -106,6 +106,7 @@ control_open(struct shard *shard, const struct dt_hello *hello, const struct dt_
     job->id = ++shard->control->next_job;
     job->shared = job_shared_create();
     job->grant_rank = DT_NO_RANK;
+    job->opened_life = shard->control->last_life;
     job->task = hello->task;
     job->opened_ms = job->named_ms = shard_running_ms(shard);
     job->suspended_ms = -1;

@@ -39,6 +39,7 @@ struct control_job {
     uint64_t id;
     struct view *view;         /* borrowed: shard 0's own */
     struct job_shared *shared; /* owned */
+    uint64_t opened_life;      /* lives up to this one are of older jobs */
     uint32_t task;
     uint32_t n_workers;
     struct worker *workers; /* owned; by rank */
@@ -58,6 +59,7 @@ struct control {
     struct pending *pendings;
     uint64_t next_seq;
     uint64_t next_job;
+    uint64_t last_life; /* of all jobs: a life tells which job it is of */
     bool shutdown;
 };
 

@@ -131,7 +131,7 @@ start_life(struct call *c, struct control_job *job, struct worker *w, const stru
     uint32_t rank = hello->rank;
 
     w->known = true;
-    w->life++;
+    w->life = ++c->shard->control->last_life;
     /* Only a synchronous step counts its members; elsewhere whoever is here takes part. */
     w->state = expected || params->consistency != DT_SYNC ? WORKER_MEMBER : WORKER_JOINING;
     w->first = 0;
@@ -235,12 +235,26 @@ find_or_open(struct call *c, const struct dt_hello *hello, const struct dt_job_p
     return control_open(c->shard, hello, params, c->now, c->out, err);
 }
 
+/* A life that psd gave for an older job of that name, which --fresh has replaced. */
+static bool
+is_of_older_job(const struct shard *shard, const struct control_job *job,
+                const struct dt_hello *hello)
+{
+    return hello->life && hello->life <= job->opened_life &&
+           hello->incarnation == shard->shared->incarnation;
+}
+
 static enum dt_status
-check_state(const struct control_job *job, const struct dt_hello *hello, struct dt_error *err)
+check_state(const struct shard *shard, const struct control_job *job, const struct dt_hello *hello,
+            struct dt_error *err)
 {
     const struct job *j = job->view->job;
     const struct worker *w = hello->rank < job->n_workers ? &job->workers[hello->rank] : NULL;
 
+    if (is_of_older_job(shard, job, hello))
+        return dt_fail(err, DT_R_NO_JOB,
+                       "job %s of this worker was replaced by a new one of that name (--fresh)",
+                       j->name);
     if (w && w->known && w->state == WORKER_LEFT && !memcmp(w->uuid, hello->uuid, DT_UUID_BYTES))
         return dt_fail(err, DT_R_LEFT, "this worker has left");
     if (j->state == JOB_FAILED)
@@ -272,7 +286,7 @@ hello_shard0(struct call *c, const struct dt_hello *hello, const struct dt_job_p
         bind(c->shard, job->view, hello, &c->to, 0, NULL, c->out);
         return;
     }
-    if (check_state(job, hello, &err) != DT_OK ||
+    if (check_state(c->shard, job, hello, &err) != DT_OK ||
         dt_job_params_compare(&job->view->job->params, params, &err) != DT_OK)
         reply_status(c->out, &c->to, err.code, err.text, view_step(job->view));
     else

@@ -275,7 +275,7 @@ worker_hello(struct cluster *c, struct worker_at *w, uint32_t shard, const char 
     strcpy(m->job, job);
     m->fresh = fresh;
     m->incarnation = w->incarnation;
-    m->life = shard ? w->life : 0;
+    m->life = w->life;
     strcpy(m->endpoint, "tcp://127.0.0.1:2222");
     strcpy(m->host, "here");
     m->pid = 1;

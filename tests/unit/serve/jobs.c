@@ -299,6 +299,29 @@ Test(jobs, a_complete_job_is_read_only_until_fresh)
     cluster_destroy(c);
 }
 
+Test(jobs, a_worker_of_a_replaced_job_is_not_let_into_the_new_one)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2);
+    struct dt_hello_reply *reply = calloc(1, sizeof(*reply));
+    struct worker_at a, b, fresh;
+    uint8_t homes[1];
+
+    worker_at_init(&a, 0);
+    worker_at_init(&b, 1);
+    worker_at_init(&fresh, 0);
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    worker_hello_all(c, &b, "job", &p);
+    cluster_tick(c, 2000); /* both lose their leases */
+    cr_assert_eq(worker_hello(c, &fresh, 0, "job", &p, true, reply), DT_OK);
+    cr_assert_eq(hello0(c, &b, &p), DT_R_NO_JOB, "its rank is free in the new job");
+    cr_assert_eq(hello0(c, &a, &p), DT_R_NO_JOB);
+    worker_at_init(&b, 1);
+    cr_assert_eq(hello0(c, &b, &p), DT_OK, "a new process may have the rank at once");
+    free(reply);
+    cluster_destroy(c);
+}
+
 Test(jobs, suspended_when_all_are_lost_and_resumed_by_hello)
 {
     struct cluster *c = cluster_create(2);
