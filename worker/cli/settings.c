@@ -49,8 +49,10 @@
 #define ROW_SAVE(help_) ROW("save", STRING, save, .arg = "FILE", .help = (help_))
 #define ROW_METRICS(help_) ROW("metrics", STRING, metrics, .arg = "FILE", .help = (help_))
 
+#define ALGORITHM_HELP "ssgd, sagn, downpour, downpour-easy, agn or local"
+
 #define ROWS_SHARED                                                                                \
-    ROW("algorithm", STRING, algorithm, .def = "ssgd", .arg = "NAME", .help = "ssgd or local"),    \
+    ROW("algorithm", STRING, algorithm, .def = "ssgd", .arg = "NAME", .help = ALGORITHM_HELP),     \
         ROW("model", STRING, model, .def = "softmax", .arg = "NAME",                               \
             .help = "softmax, or toy (needs no data)"),                                            \
         ROW_DATA,                                                                                  \
@@ -63,8 +65,16 @@
         ROW("seed", U64, seed, .def = "1", .arg = "N", .help = "of shuffles and initial values"),  \
         ROW("batch", U64, batch, .def = "100", .min = 1, .max = 1 << 20, .arg = "B",               \
             .help = "rows a worker and step"),                                                     \
-        ROW("lr", DOUBLE, lr, .def = "0.1", .min = 0, .max = 1e9, .arg = "RATE",                   \
-            .help = "learning rate"),                                                              \
+        ROW("lr", DOUBLE, lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",                     \
+            .help = "learning rate on psd (local: of the worker); 0: the algorithm's own"),        \
+        ROW("local-lr", DOUBLE, local_lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",         \
+            .help = "rate of the steps within a window; 0: the algorithm's own"),                  \
+        ROW("window", U64, window, .def = "0", .min = 0, .max = 1e6, .arg = "T",                   \
+            .help = "batches between two exchanges; 0: the algorithm's own"),                      \
+        ROW("max-staleness", I64, max_staleness, .def = "-1", .min = -1, .max = 1e15, .arg = "N",  \
+            .help = "asynchronous: refuse gradients more than N updates old; -1: none"),           \
+        ROW("wait-for-step", U64, wait_for_step, .def = "0", .min = 0, .max = 1e15, .arg = "N",    \
+            .help = "asynchronous: begin when the job's global step is N"),                        \
         ROW("aggregate", U64, aggregate, .def = "0", .min = 0, .max = SETTINGS_MAX_WORKERS,        \
             .arg = "N", .help = "N gradients close a round, later ones are dropped; 0: all"),      \
         ROW("reduce", ENUM, reduce, .def = "mean", .choices = "mean|count|sum", .arg = "HOW",      \
@@ -169,6 +179,24 @@ settings_on_loss(const struct settings *s)
     return names[s->on_loss];
 }
 
+double
+settings_lr(const struct settings *s)
+{
+    return s->lr > 0 ? s->lr : settings_algorithm(s)->lr;
+}
+
+double
+settings_local_lr(const struct settings *s)
+{
+    return s->local_lr > 0 ? s->local_lr : settings_algorithm(s)->local_lr;
+}
+
+uint32_t
+settings_window(const struct settings *s)
+{
+    return s->window > 0 ? (uint32_t)s->window : settings_algorithm(s)->window;
+}
+
 static bool
 is_toy(const struct settings *s)
 {
@@ -176,11 +204,41 @@ is_toy(const struct settings *s)
 }
 
 static enum dt_status
+unknown_algorithm(const struct settings *s, struct dt_error *err)
+{
+    char known[256] = "";
+    size_t used = 0;
+
+    for (unsigned i = 0; algorithm_at(i) && used < sizeof(known); i++)
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+                                 algorithm_at(i)->name);
+    return dt_fail(err, DT_E_USAGE, "--algorithm %s is unknown: use one of %s", s->algorithm,
+                   known);
+}
+
+/* Options of another consistency than the algorithm's. */
+static enum dt_status
+check_consistency(const struct settings *s, struct dt_error *err)
+{
+    bool async = settings_algorithm(s)->consistency == CONSISTENCY_ASYNC;
+
+    if (async && (s->aggregate > 0 || s->round_timeout_ms > 0))
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s has no rounds: leave --aggregate and --round-timeout out",
+                       s->algorithm);
+    if (!async && (s->max_staleness >= 0 || s->wait_for_step > 0))
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s is not asynchronous: leave --max-staleness and "
+                       "--wait-for-step out",
+                       s->algorithm);
+    return DT_OK;
+}
+
+static enum dt_status
 check_training(const struct settings *s, struct dt_error *err)
 {
     if (!settings_algorithm(s))
-        return dt_fail(err, DT_E_USAGE, "--algorithm %s is unknown: use ssgd or local",
-                       s->algorithm);
+        return unknown_algorithm(s, err);
     if (strcmp(s->model, "softmax") != 0 && !is_toy(s))
         return dt_fail(err, DT_E_USAGE, "--model %s is unknown: use softmax or toy", s->model);
     if (!is_toy(s) && !s->data)
@@ -194,7 +252,7 @@ check_training(const struct settings *s, struct dt_error *err)
         return dt_fail(err, DT_E_USAGE,
                        "--aggregate %llu is more than the %llu workers: use at most --workers",
                        (unsigned long long)s->aggregate, (unsigned long long)s->workers);
-    return DT_OK;
+    return check_consistency(s, err);
 }
 
 static enum dt_status

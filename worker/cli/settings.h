@@ -41,7 +41,11 @@ struct settings {
     double target_accuracy;
     uint64_t seed;
     uint64_t batch;
-    double lr;
+    double lr;       /* 0: the algorithm's own; settings_lr() */
+    double local_lr; /* likewise */
+    uint64_t window; /* likewise */
+    int64_t max_staleness;
+    uint64_t wait_for_step;
     uint64_t threads;
     uint64_t step_delay_ms;
     /* what comes out */
@@ -67,6 +71,10 @@ enum dt_status settings_check_run(struct settings *s, struct dt_error *err);
 
 /* After settings_check_*: never NULL. */
 const struct algorithm *settings_algorithm(const struct settings *s);
+/* What was given, or the algorithm's own. */
+double settings_lr(const struct settings *s);
+double settings_local_lr(const struct settings *s);
+uint32_t settings_window(const struct settings *s);
 unsigned settings_n_ps(const struct settings *s);
 enum dt_log_level settings_log_level(const struct settings *s);
 const char *settings_reduce(const struct settings *s);

@@ -166,6 +166,9 @@ open_client(struct training *t, struct dtw_error *err)
     o.rank = (unsigned)s->rank;
     o.workers = (unsigned)s->workers;
     o.fresh = s->fresh;
+    if (settings_algorithm(s)->consistency == CONSISTENCY_ASYNC)
+        o.consistency = "async";
+    o.max_staleness = s->max_staleness;
     o.aggregate = (unsigned)s->aggregate;
     o.reduce = settings_reduce(s);
     o.on_loss = settings_on_loss(s);
@@ -197,7 +200,10 @@ open_loop(struct training *t, struct dt_error *err)
         .steps_per_epoch = t->steps_per_epoch,
         .target_accuracy = s->target_accuracy,
         .seed = s->seed,
-        .lr = (float)s->lr,
+        .lr = (float)settings_lr(s),
+        .local_lr = (float)settings_local_lr(s),
+        .window = settings_window(s),
+        .wait_for_step = s->wait_for_step,
         .step_delay_ms = (int64_t)s->step_delay_ms,
         .stop_fd = stop_fd(),
         .point = point,
@@ -349,7 +355,7 @@ judge_score(const struct training *t)
     dt_log(DT_LOG_ERR,
            "the loss at the final values (step %llu) is not finite: try a lower --lr "
            "(it is %g)",
-           (unsigned long long)t->result.last.step, t->s->lr);
+           (unsigned long long)t->result.last.step, settings_lr(t->s));
     return EXIT_CODE_DATA;
 }
 

@@ -12,6 +12,7 @@
 enum algorithm_consistency {
     CONSISTENCY_LOCAL, /* no psd: one process alone */
     CONSISTENCY_SYNC,  /* rounds of a quorum of the members */
+    CONSISTENCY_ASYNC, /* each push is an update at its arrival */
 };
 
 enum algorithm_locking {
@@ -20,6 +21,7 @@ enum algorithm_locking {
 
 enum algorithm_reduction { /* over the gradients of a window */
                            REDUCTION_MEAN,
+                           REDUCTION_SUM,
 };
 
 enum algorithm_exchange { /* what goes to psd at the end of a window */
@@ -32,11 +34,13 @@ struct algorithm {
     const char *help; /* one line */
     enum algorithm_consistency consistency;
     enum algorithm_locking locking;
-    unsigned window; /* T: batches between two exchanges */
+    unsigned window; /* T: batches between two exchanges; --window */
     enum algorithm_reduction reduction;
     const char *local_optimizer;  /* NULL: values change by the exchange alone */
     const char *server_optimizer; /* NULL: no psd */
     enum algorithm_exchange exchange;
+    double lr;       /* default of --lr: of the server's rule (local: of the local one) */
+    double local_lr; /* default of --local-lr; 0: there is no local rule beside a server's */
 };
 
 const struct algorithm *algorithm_find(const char *name); /* NULL: unknown */

@@ -36,6 +36,14 @@ allocate(struct loop *l)
     return l->rows;
 }
 
+static const struct loop_exchange *
+find_exchange(enum algorithm_consistency c)
+{
+    if (c == CONSISTENCY_LOCAL)
+        return &loop_exchange_local;
+    return c == CONSISTENCY_SYNC ? &loop_exchange_sync : &loop_exchange_async;
+}
+
 enum dt_status
 loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *err)
 {
@@ -47,13 +55,13 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
         return dt_fail(err, DT_E_NO_MEMORY, "training loop: memory is short");
     l->plan = *plan;
     l->n_variables = model_n_variables(plan->model);
-    l->exchange = algorithm_needs_ps(plan->algorithm) ? &loop_exchange_sync : &loop_exchange_local;
+    l->exchange = find_exchange(plan->algorithm->consistency);
     l->order = (struct order){plan->seed, has_data(l) ? plan->train->n_rows : 0, plan->workers,
                               plan->batch};
-    if (plan->algorithm->local_optimizer) {
-        struct optimizer_param lr = {"lr", plan->lr};
-        s = optimizer_init(&l->local, plan->algorithm->local_optimizer, &lr, 1, err);
-    }
+    if (l->plan.window == 0)
+        l->plan.window = plan->algorithm->window;
+    s = window_init(&l->window, plan->algorithm, plan->model, l->plan.window,
+                    algorithm_needs_ps(plan->algorithm) ? plan->local_lr : plan->lr, err);
     if (s == DT_OK && !allocate(l))
         s = dt_fail(err, DT_E_NO_MEMORY, "training loop: no memory for values and gradients");
     if (s != DT_OK) {
@@ -75,6 +83,7 @@ loop_destroy(struct loop *l)
         dtw_free(l->next[i], n);
         dtw_free(l->gradients[i], n);
     }
+    window_deinit(&l->window);
     free(l->rows);
     free(l);
 }
@@ -116,29 +125,48 @@ rows_due(const struct loop *l, uint64_t step)
     return has_data(l) ? order_count(&l->order, step, l->plan.rank) : 1;
 }
 
-/* The window's gradient at the values; sets the loss. False: it is not finite. */
-static bool
-compute(struct loop *l, struct loop_batch *batch)
+static enum loop_end
+not_finite(struct loop *l)
 {
-    uint32_t n = has_data(l) ? order_rows(&l->order, l->step, l->plan.rank, l->rows) : 1;
+    l->result.status = DTW_NOT_FINITE;
+    snprintf(l->result.text, sizeof(l->result.text),
+             "the loss or its gradient at step %llu is not finite: try a lower --lr (it is %g)",
+             (unsigned long long)l->step, (double)l->plan.lr);
+    return LOOP_NOT_FINITE;
+}
 
-    *batch = (struct loop_batch){n, n > 0};
+/* One batch at the values: its gradient goes into the window. False: it is not finite. */
+static bool
+compute(struct loop *l, uint64_t step, struct loop_batch *batch)
+{
+    uint32_t n = has_data(l) ? order_rows(&l->order, step, l->plan.rank, l->rows) : 1;
+
     if (n == 0)
         return true;
     double loss = model_gradient(l->plan.model, l->plan.train, l->rows, n,
                                  (const float *const *)l->values, l->gradients);
     l->result.last.loss = loss;
-    return isfinite(loss);
+    if (!isfinite(loss))
+        return false;
+    window_add(&l->window, l->values, l->gradients);
+    batch->n_rows += n;
+    batch->n_batches++;
+    return true;
 }
 
-static void
-local_update(struct loop *l)
+/* T batches; LOOP_RUNNING: `gradients` hold what is to be pushed. */
+static enum loop_end
+compute_window(struct loop *l, struct loop_batch *batch)
 {
-    for (uint32_t i = 0; i < l->n_variables; i++) {
-        float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
-        optimizer_apply(&l->local, l->values[i], l->values[i], slots, l->gradients[i],
-                        model_variable(l->plan.model, i)->elements, l->step);
+    *batch = (struct loop_batch){0, 0};
+    for (uint64_t i = 0; i < l->plan.window && l->step + i < l->plan.steps; i++) {
+        if (!compute(l, l->step + i, batch))
+            return not_finite(l);
+        if (stop_wanted(l, l->plan.step_delay_ms))
+            return LOOP_STOPPED;
     }
+    window_close(&l->window, l->gradients);
+    return LOOP_RUNNING;
 }
 
 /* An epoch is over: accuracy at the values pulled, the same in every rank. */
@@ -170,16 +198,6 @@ account(struct loop *l, uint64_t before)
 }
 
 static enum loop_end
-not_finite(struct loop *l)
-{
-    l->result.status = DTW_NOT_FINITE;
-    snprintf(l->result.text, sizeof(l->result.text),
-             "the loss or its gradient at step %llu is not finite: try a lower --lr (it is %g)",
-             (unsigned long long)l->step, (double)l->plan.lr);
-    return LOOP_NOT_FINITE;
-}
-
-static enum loop_end
 end_of(struct loop *l, enum dtw_status s)
 {
     if (s == DTW_INTERRUPTED)
@@ -199,12 +217,9 @@ one_step(struct loop *l)
     struct loop_batch batch;
     uint64_t before = l->step;
 
-    if (!compute(l, &batch))
-        return not_finite(l);
-    if (stop_wanted(l, l->plan.step_delay_ms))
-        return LOOP_STOPPED;
-    if (l->plan.algorithm->local_optimizer && batch.n_rows > 0)
-        local_update(l);
+    enum loop_end end = compute_window(l, &batch);
+    if (end != LOOP_RUNNING)
+        return end;
     enum dtw_status s = l->exchange->step(l, &batch);
     if (s != DTW_OK)
         return end_of(l, s);
@@ -213,7 +228,10 @@ one_step(struct loop *l)
         r->target_reached = target_reached(l);
     if (l->plan.point)
         l->plan.point(l->plan.point_arg, &r->last);
-    return r->target_reached || l->step >= l->plan.steps ? LOOP_DONE : LOOP_RUNNING;
+    if (r->target_reached && l->exchange->stop_all)
+        l->exchange->stop_all(l);
+    return r->target_reached || l->stopped_by_all || l->step >= l->plan.steps ? LOOP_DONE
+                                                                              : LOOP_RUNNING;
 }
 
 void

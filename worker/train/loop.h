@@ -21,7 +21,7 @@
 #include "worker/train/model.h"
 
 struct loop_point {   /* where the training is, after a step */
-    uint64_t step;    /* updates that the values have seen */
+    uint64_t step;    /* sync: updates that the values have seen, times T; else own batches done */
     uint64_t steps;   /* the end */
     uint64_t epoch;   /* whole epochs done */
     bool epoch_end;   /* this step ended (at least) one */
@@ -31,6 +31,7 @@ struct loop_point {   /* where the training is, after a step */
     double seconds;   /* since the first values were there */
     uint64_t stale;   /* own pushes that came too late and were dropped whole */
     uint64_t partial; /* own pushes of which some slices were dropped */
+    uint64_t staleness; /* async: of the last push */
 };
 typedef void loop_point_fn(void *arg, const struct loop_point *point);
 
@@ -45,10 +46,13 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     uint64_t steps_per_epoch; /* >= 1 */
     double target_accuracy;   /* > 0: stop at the first epoch end that has it */
     uint64_t seed;
-    float lr;
-    int64_t step_delay_ms; /* wait so long after each gradient: imitates a slow machine */
-    int stop_fd;           /* -1: none */
-    loop_point_fn *point;  /* called after each step; may be NULL */
+    float lr;               /* of the server's rule; local: of the local one */
+    float local_lr;         /* of the local rule beside a server's */
+    uint64_t wait_for_step; /* async: begin when the global step has come so far; 0: at once */
+    uint32_t window;        /* T: batches between two exchanges; 0: the algorithm's own */
+    int64_t step_delay_ms;  /* wait so long after each gradient: imitates a slow machine */
+    int stop_fd;            /* -1: none */
+    loop_point_fn *point;   /* called after each step; may be NULL */
     void *point_arg;
 };
 

@@ -41,11 +41,11 @@ local_step(struct loop *l, const struct loop_batch *batch)
     struct dtw_result applied = {.accumulated = 1};
 
     count_push(l, batch, &applied);
-    l->step++;
+    l->step += batch->n_batches > 0 ? batch->n_batches : 1;
     return DTW_OK;
 }
 
-const struct loop_exchange loop_exchange_local = {local_begin, local_step};
+const struct loop_exchange loop_exchange_local = {local_begin, local_step, NULL};
 
 /* `next` is whole: it takes the place of `values`. */
 static void
@@ -89,7 +89,14 @@ fill(void *arg, unsigned index, float *values, uint64_t n)
     model_init(l->plan.model, index, values);
 }
 
-/* Pull the values of step `first` or later. Past the end nothing is waited for: this worker leaves. */
+/* Rounds of a synchronous training: the last one may have fewer batches than T. */
+static uint64_t
+n_rounds(const struct loop *l)
+{
+    return (l->plan.steps + l->plan.window - 1) / l->plan.window;
+}
+
+/* Pull the values of round `first` or later. Past the end nothing is waited for: this worker leaves. */
 static enum dtw_status
 pull(struct loop *l, uint64_t first)
 {
@@ -97,14 +104,14 @@ pull(struct loop *l, uint64_t first)
     struct dtw_result r = {0};
 
     enum dtw_status s =
-        dtw_pull(l->plan.client, l->next, first < l->plan.steps ? first : 0, &h, &l->err);
+        dtw_pull(l->plan.client, l->next, first < n_rounds(l) ? first : 0, &h, &l->err);
     if (s == DTW_OK)
         s = dtw_wait(h, -1, &r, &l->err);
     if (s != DTW_OK)
         return s;
     take_next(l);
-    uint64_t step = dtw_worker_step(l->plan.client);
-    l->step = step > first ? step : first;
+    uint64_t round = dtw_worker_step(l->plan.client);
+    l->step = (round > first ? round : first) * l->plan.window;
     return DTW_OK;
 }
 
@@ -154,8 +161,81 @@ sync_step(struct loop *l, const struct loop_batch *batch)
         return s;
     count_push(l, batch, &r);
     take_next(l);
-    l->step = dtw_worker_step(l->plan.client);
+    l->step = dtw_worker_step(l->plan.client) * l->plan.window;
     return DTW_OK;
 }
 
-const struct loop_exchange loop_exchange_sync = {sync_begin, sync_step};
+const struct loop_exchange loop_exchange_sync = {sync_begin, sync_step, NULL};
+
+/* Asynchronous: the step is this worker's own count of batches; values are what psd has at the time. */
+static enum dtw_status
+async_pull(struct loop *l)
+{
+    struct dtw_handle *h = NULL;
+
+    enum dtw_status s = dtw_pull(l->plan.client, l->next, 0, &h, &l->err);
+    if (s == DTW_OK)
+        s = dtw_wait(h, -1, NULL, &l->err);
+    if (s == DTW_OK)
+        take_next(l);
+    return s;
+}
+
+static enum dtw_status
+async_rejoin(struct loop *l)
+{
+    enum dtw_status s;
+
+    do {
+        l->result.lives_lost++;
+        s = dtw_join(l->plan.client, NULL, &l->err);
+        if (s == DTW_OK)
+            s = async_pull(l);
+    } while (s == DTW_LOST);
+    return s;
+}
+
+static enum dtw_status
+async_begin(struct loop *l)
+{
+    enum dtw_status s = declare_all(l);
+    if (s == DTW_OK)
+        s = dtw_init(l->plan.client, fill, l, NULL, &l->err);
+    if (s == DTW_OK && l->plan.wait_for_step > 0)
+        s = dtw_wait_step(l->plan.client, l->plan.wait_for_step, -1, &l->err);
+    if (s == DTW_OK)
+        s = async_pull(l);
+    return s == DTW_LOST ? async_rejoin(l) : s;
+}
+
+/* The window is over, whatever became of its gradient. */
+static enum dtw_status
+async_step(struct loop *l, const struct loop_batch *batch)
+{
+    const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
+    uint64_t left = l->plan.steps - l->step;
+    struct dtw_result r = {0};
+
+    enum dtw_status s =
+        dtw_step(l->plan.client, g, l->next, batch->n_rows, batch->n_batches, &r, &l->err);
+    if (s == DTW_OK) {
+        count_push(l, batch, &r);
+        l->result.last.staleness = r.staleness;
+        take_next(l);
+    } else if (s == DTW_LOST) {
+        s = async_rejoin(l);
+    }
+    if (s != DTW_OK)
+        return s;
+    l->step += left < l->plan.window ? left : l->plan.window;
+    l->stopped_by_all = dtw_global_step(l->plan.client) >= dtw_stop_step(l->plan.client);
+    return DTW_OK;
+}
+
+static void
+async_stop_all(struct loop *l)
+{
+    dtw_set_stop_step(l->plan.client, dtw_global_step(l->plan.client), 10000, NULL);
+}
+
+const struct loop_exchange loop_exchange_async = {async_begin, async_step, async_stop_all};

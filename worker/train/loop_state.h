@@ -4,9 +4,9 @@
 #ifndef TRAIN_LOOP_STATE_H
 #define TRAIN_LOOP_STATE_H
 
-#include "psd/optim/optimizer.h"
 #include "worker/train/loop.h"
 #include "worker/train/order.h"
+#include "worker/train/window.h"
 
 struct loop_batch {     /* what a worker brings to a step */
     uint32_t n_rows;    /* the weight; 0: abstain */
@@ -18,22 +18,26 @@ struct loop_exchange {
     enum dtw_status (*begin)(struct loop *l);
     /* Returns with the values of a later step in l->values and l->step set, or at an error. */
     enum dtw_status (*step)(struct loop *l, const struct loop_batch *batch);
+    void (*stop_all)(
+        struct loop *l); /* the target is reached: tell the others; NULL: they see it as well */
 };
 extern const struct loop_exchange loop_exchange_local;
 extern const struct loop_exchange loop_exchange_sync;
+extern const struct loop_exchange loop_exchange_async;
 
 struct loop {
     struct loop_plan plan;
     const struct loop_exchange *exchange;
-    struct optimizer local; /* when the row names one */
     struct order order;
     uint32_t n_variables;
     float *values[MODEL_MAX_VARIABLES]; /* owned (dtw_alloc); of step `step` */
     float *next[MODEL_MAX_VARIABLES]; /* owned; what is being pulled: becomes `values` when whole */
-    float *gradients[MODEL_MAX_VARIABLES]; /* owned */
-    uint64_t *rows;                        /* owned; plan.batch row numbers */
+    float *gradients[MODEL_MAX_VARIABLES]; /* owned; of one batch, then of the window */
+    struct window window;
+    uint64_t *rows; /* owned; plan.batch row numbers */
     uint64_t step;
     bool have_values;
+    bool stopped_by_all; /* the job's stop step has come */
     uint64_t rows_due;   /* own rows of the steps that are over */
     uint64_t rows_taken; /* of these: in a push that was taken */
     double start;        /* seconds */

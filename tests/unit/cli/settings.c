@@ -44,7 +44,7 @@ Test(settings, defaults_of_train_are_the_documented_ones)
     cr_expect_str_eq(s.algorithm, "ssgd");
     cr_expect_str_eq(s.model, "softmax");
     cr_expect_eq(s.batch, 100);
-    cr_expect_float_eq(s.lr, 0.1, 1e-12);
+    cr_expect_float_eq(settings_lr(&s), 0.1, 1e-12);
     cr_expect_eq(s.lease_ms, 10000);
     cr_expect_eq(s.start_timeout_ms, 0);
     cr_expect_eq(s.retry_for_ms, 60000);

@@ -1,0 +1,36 @@
+/*
+ * window.h - what a worker does between two exchanges: T batches, each with a local step where the
+ * algorithm has a local rule, and the reduction of their gradients (ALGORITHMS section 3).
+ *
+ * The local rule's slots live here and survive the pull that ends a window. One thread.
+ */
+#ifndef TRAIN_WINDOW_H
+#define TRAIN_WINDOW_H
+
+#include "psd/optim/optimizer.h"
+#include "worker/train/algorithm.h"
+#include "worker/train/model.h"
+
+struct window {
+    const struct algorithm *algorithm; /* borrowed */
+    uint32_t n_variables;
+    uint64_t elements[MODEL_MAX_VARIABLES];
+    struct optimizer local;                                 /* when the algorithm names one */
+    float *slots[MODEL_MAX_VARIABLES][OPTIMIZER_MAX_SLOTS]; /* owned; of the local rule */
+    float *sums[MODEL_MAX_VARIABLES];                       /* owned; NULL where T is 1 */
+    uint64_t n_updates;                                     /* local updates so far */
+    uint32_t n_batches;                                     /* in the open window */
+};
+
+/* Memory for `model` and T = `length`; the local rule's rate. DT_E_NO_MEMORY, or optimizer_init's. */
+enum dt_status window_init(struct window *w, const struct algorithm *algorithm,
+                           const struct model *model, uint32_t length, float lr,
+                           struct dt_error *err);
+void window_deinit(struct window *w);
+
+/* A batch's mean gradient: into the window, and into the values by the local rule. */
+void window_add(struct window *w, float *const *values, float *const *gradients);
+/* The window's end: `gradients` then hold what is pushed, the sum or the mean over its batches. */
+void window_close(struct window *w, float *const *gradients);
+
+#endif
