@@ -71,8 +71,8 @@ open_model(struct evaluation *e, struct dt_error *err)
         return damaged(e, "its metadata have no number of classes", err);
     if (features > 1 << 24)
         return damaged(e, "its metadata have a senseless input shape", err);
-    if (strcmp(meta(e, "model"), "toy") != 0 && (features == 0 || classes == 0))
-        return damaged(e, "its metadata have no input shape or classes", err);
+    if (strcmp(meta(e, "model"), "toy") != 0 && features == 0)
+        return damaged(e, "its metadata have no input shape", err);
     if (model_create(meta(e, "model"), features, (uint32_t)classes, 1024, 0, &e->model, err) !=
         DT_OK)
         return damaged(e, "its metadata name a model that this dtworker does not know", err);
@@ -126,7 +126,7 @@ open_data(struct evaluation *e, struct dt_error *err)
         return dt_fail(err, DT_E_USAGE, "evaluate on which data? name them with --data PATH");
     if (!dt_parse_double(meta(e, "scale"), &scale) || !(scale > 0) || scale > 1e30)
         return damaged(e, "its metadata have no scale", err);
-    enum dt_status r = data_load(&e->data, e->s->data, err);
+    enum dt_status r = data_load(&e->data, e->s->data, meta(e, "model"), e->s->label, err);
     if (r == DT_OK)
         r = model_check_data(e->model, &e->data.train, err);
     if (r == DT_OK && e->data.test.n_rows > 0)

@@ -7,9 +7,11 @@
 #include <sched.h>
 
 enum dt_status
-data_load(struct data *d, const char *path, struct dt_error *err)
+data_load(struct data *d, const char *path, const char *model, const char *label,
+          struct dt_error *err)
 {
-    enum dt_status s = dataset_load(path, &d->train, &d->test, err);
+    struct dataset_options o = {.label = label, .target = model_target(model)};
+    enum dt_status s = dataset_load_with(&o, path, &d->train, &d->test, err);
 
     d->loaded = s == DT_OK;
     if (d->loaded && d->train.n_rows == 0)

@@ -13,6 +13,7 @@
 
 #include "proto/base/parse.h"
 #include "proto/net/context.h"
+#include "worker/train/model.h"
 #include "worker/train/order.h"
 
 #define ROW(name_, type_, field_, ...)                                                             \
@@ -25,9 +26,13 @@
     {                                                                                              \
         .name = NULL                                                                               \
     }
+#define ROW_LABEL                                                                                  \
+    ROW("label", STRING, label, .arg = "COLUMN",                                                   \
+        .help =                                                                                    \
+            "CSV: the label's column, a name or a number from 1; default: label, else the last")
 #define ROW_DATA                                                                                   \
     ROW("data", STRING, data, .arg = "PATH",                                                       \
-        .help = "directory of the four IDX files (MNIST style, plain or .gz)")
+        .help = "directory of the four IDX files (MNIST style, plain or .gz), CSV, .npy or .npz")
 #define ROW_JSON                                                                                   \
     ROW("json", FLAG, json, .help = "one JSON object on stdout, and nothing else there")
 #define ROW_LOG                                                                                    \
@@ -54,8 +59,8 @@
 #define ROWS_SHARED                                                                                \
     ROW("algorithm", STRING, algorithm, .def = "ssgd", .arg = "NAME", .help = ALGORITHM_HELP),     \
         ROW("model", STRING, model, .def = "softmax", .arg = "NAME",                               \
-            .help = "softmax, or toy (needs no data)"),                                            \
-        ROW_DATA,                                                                                  \
+            .help = "softmax, mlp:H1,H2,..., linear, or toy (needs no data)"),                     \
+        ROW_DATA, ROW_LABEL,                                                                       \
         ROW("epochs", U64, epochs, .min = 1, .max = 1e9, .arg = "N",                               \
             .help = "passes over the training rows (5 where --steps is not given)"),               \
         ROW("steps", U64, steps, .min = 1, .max = 1e15, .arg = "N",                                \
@@ -132,6 +137,7 @@ const struct dt_option settings_run[] = {
 const struct dt_option settings_eval[] = {
     ROW("model-file", STRING, model_file, .arg = "FILE", .help = "what train --save has written"),
     ROW_DATA,
+    ROW_LABEL,
     ROW_THREADS("of the BLAS library; 0: all processors"),
     ROW_JSON,
     ROW_LOG,
@@ -239,8 +245,8 @@ check_training(const struct settings *s, struct dt_error *err)
 {
     if (!settings_algorithm(s))
         return unknown_algorithm(s, err);
-    if (strcmp(s->model, "softmax") != 0 && !is_toy(s))
-        return dt_fail(err, DT_E_USAGE, "--model %s is unknown: use softmax or toy", s->model);
+    if (model_check_spec(s->model, err) != DT_OK)
+        return DT_E_USAGE;
     if (!is_toy(s) && !s->data)
         return dt_fail(err, DT_E_USAGE, "--model %s needs data: name them with --data PATH",
                        s->model);

@@ -36,6 +36,7 @@ struct settings {
     char *algorithm;
     char *model;
     char *data;
+    char *label; /* CSV: which column */
     uint64_t epochs;
     uint64_t steps;
     double target_accuracy;

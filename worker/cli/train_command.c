@@ -94,7 +94,7 @@ open_model(struct training *t, struct dt_error *err)
 
     model_set_threads(s->threads > 0 ? (int)s->threads : processors());
     if (s->data)
-        r = data_load(&t->data, s->data, err);
+        r = data_load(&t->data, s->data, s->model, s->label, err);
     if (r == DT_OK && s->target_accuracy > 0 && t->data.test.n_rows == 0)
         r = dt_fail(err, DT_E_DATA, "%s has no test rows: leave --target-accuracy out", s->data);
     if (r == DT_OK)

@@ -53,18 +53,26 @@ model_add_variable(struct model *m, const char *name, uint32_t n_dims, const uin
 }
 
 enum dt_status
+model_check_spec(const char *spec, struct dt_error *err)
+{
+    if (!rule_find(spec))
+        return dt_fail(err, DT_E_USAGE,
+                       "model '%.80s' is unknown: use toy, linear, softmax or mlp:H1,H2,...", spec);
+    if (strlen(spec) >= sizeof(((struct model *)NULL)->spec))
+        return dt_fail(err, DT_E_USAGE, "model '%.80s...' is longer than %zu characters", spec,
+                       sizeof(((struct model *)NULL)->spec) - 1);
+    return DT_OK;
+}
+
+enum dt_status
 model_create(const char *spec, uint32_t n_features, uint32_t n_classes, uint32_t max_batch,
              uint64_t seed, struct model **out, struct dt_error *err)
 {
     const struct model_rule *rule = rule_find(spec);
 
     *out = NULL;
-    if (!rule)
-        return dt_fail(err, DT_E_USAGE,
-                       "model '%.80s' is unknown: use toy, linear, softmax or mlp:H1,H2,...", spec);
-    if (strlen(spec) >= sizeof(((struct model *)NULL)->spec))
-        return dt_fail(err, DT_E_USAGE, "model '%.80s...' is longer than %zu characters", spec,
-                       sizeof(((struct model *)NULL)->spec) - 1);
+    if (model_check_spec(spec, err) != DT_OK)
+        return DT_E_USAGE;
     if (rule->needs_data && (n_features == 0 || (n_classes == 0 && !rule->numbers)))
         return dt_fail(err, DT_E_USAGE, "model %s needs data: name them with --data", spec);
 

@@ -38,6 +38,8 @@ struct model; /* opaque; holds scratch memory for one thread of computation */
 enum dt_status model_create(const char *spec, uint32_t n_features, uint32_t n_classes,
                             uint32_t max_batch, uint64_t seed, struct model **out,
                             struct dt_error *err);
+/* Is there a model of that name? DT_E_USAGE with the known ones. */
+enum dt_status model_check_spec(const char *spec, struct dt_error *err);
 void model_destroy(struct model *m);
 /* What a model of that name learns from the label: DATASET_NUMBERS (linear; it has no accuracy), else classes. To be
  * asked before the data are loaded (struct dataset_options). */
