@@ -252,8 +252,9 @@ check_training(const struct settings *s, struct dt_error *err)
                        s->model);
     if (is_toy(s) && s->data)
         return dt_fail(err, DT_E_USAGE, "--model toy reads no data: leave --data out");
-    if (is_toy(s) && s->target_accuracy > 0)
-        return dt_fail(err, DT_E_USAGE, "--model toy has no accuracy: leave --target-accuracy out");
+    if ((is_toy(s) || model_target(s->model) == DATASET_NUMBERS) && s->target_accuracy > 0)
+        return dt_fail(err, DT_E_USAGE, "--model %s has no accuracy: leave --target-accuracy out",
+                       s->model);
     if (s->aggregate > s->workers)
         return dt_fail(err, DT_E_USAGE,
                        "--aggregate %llu is more than the %llu workers: use at most --workers",
