@@ -13,10 +13,11 @@ static bool
 allocate_slots(struct window *w, uint32_t i)
 {
     for (unsigned k = 0; k < optimizer_n_slots(&w->local); k++) {
-        w->slots[i][k] = dtw_alloc(w->elements[i]);
+        uint64_t n = optimizer_slot_elements(&w->local, k, w->elements[i]);
+        w->slots[i][k] = dtw_alloc(n);
         if (!w->slots[i][k])
             return false;
-        for (uint64_t e = 0; e < w->elements[i]; e++)
+        for (uint64_t e = 0; e < n; e++)
             w->slots[i][k][e] = optimizer_slot_start(&w->local, k);
     }
     return true;
@@ -59,8 +60,8 @@ void
 window_deinit(struct window *w)
 {
     for (uint32_t i = 0; i < w->n_variables; i++) {
-        for (unsigned k = 0; k < OPTIMIZER_MAX_SLOTS; k++)
-            dtw_free(w->slots[i][k], w->elements[i]);
+        for (unsigned k = 0; k < OPTIMIZER_MAX_SLOTS && w->slots[i][k]; k++)
+            dtw_free(w->slots[i][k], optimizer_slot_elements(&w->local, k, w->elements[i]));
         dtw_free(w->sums[i], w->elements[i]);
     }
     memset(w, 0, sizeof(*w));
