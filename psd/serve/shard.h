@@ -50,7 +50,7 @@ struct shard {
     struct dt_pool *pool;     /* owned */
     struct session *sessions; /* hash by peer class and route; owned */
     uint32_t n_sessions;
-    struct untaken *untaken; /* hash by peer class and route; owned */
+    struct untaken *untaken; /* list; owned */
     uint64_t next_session;
     struct view *views;      /* hash by id; owned */
     struct control *control; /* owned; shard 0 only */

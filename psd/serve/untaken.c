@@ -7,19 +7,24 @@
 #include "psd/serve/untaken.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct untaken {
+    struct untaken *next;
     struct session_key key;
     struct dt_meter *meter; /* one reference */
-    UT_hash_handle hh;
 };
 
-static void
-destroy(struct shard *shard, struct untaken *u)
+/* Unlinks; the caller has the meter's reference. */
+static struct dt_meter *
+take_out(struct untaken **at)
 {
-    HASH_DEL(shard->untaken, u);
-    dt_meter_unref(u->meter);
+    struct untaken *u = *at;
+    struct dt_meter *meter = u->meter;
+
+    *at = u->next;
     free(u);
+    return meter;
 }
 
 void
@@ -35,32 +40,32 @@ untaken_keep(struct shard *shard, const struct session_key *key, struct dt_meter
     }
     u->key = *key;
     u->meter = meter;
-    HASH_ADD(hh, shard->untaken, key, sizeof(u->key), u);
+    u->next = shard->untaken;
+    shard->untaken = u;
 }
 
 struct dt_meter *
 untaken_resume(struct shard *shard, const struct session_key *key)
 {
-    struct dt_meter *meter;
-    struct untaken *u;
+    struct untaken **at;
 
-    HASH_FIND(hh, shard->untaken, key, sizeof(*key), u);
-    if (!u)
-        return NULL;
-    meter = dt_meter_ref(u->meter);
-    destroy(shard, u);
-    return meter;
+    for (at = &shard->untaken; *at; at = &(*at)->next) {
+        if (!memcmp(&(*at)->key, key, sizeof(*key)))
+            return take_out(at);
+    }
+    return NULL;
 }
 
 void
 untaken_tick(struct shard *shard)
 {
-    struct untaken *u, *next;
+    struct untaken **at = &shard->untaken;
 
-    for (u = shard->untaken; u; u = next) {
-        next = u->hh.next;
-        if (atomic_load(&u->meter->messages) == 0)
-            destroy(shard, u);
+    while (*at) {
+        if (atomic_load(&(*at)->meter->messages) == 0)
+            dt_meter_unref(take_out(at));
+        else
+            at = &(*at)->next;
     }
 }
 
@@ -68,5 +73,5 @@ void
 untaken_destroy(struct shard *shard)
 {
     while (shard->untaken)
-        destroy(shard, shard->untaken);
+        dt_meter_unref(take_out(&shard->untaken));
 }
