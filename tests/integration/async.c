@@ -6,9 +6,9 @@
 
 #include "house.h"
 
-TestSuite(async, .timeout = 60);
+TestSuite(async, .timeout = 240);
 
-#define STEPS 400
+#define STEPS 60
 
 struct worker {
     struct house *house;

@@ -9,7 +9,7 @@
 
 #include "house.h"
 
-TestSuite(library, .timeout = 60);
+TestSuite(library, .timeout = 240);
 
 struct worker {
     struct house *house;

@@ -81,6 +81,7 @@ def test_connection_cut(bench):
     for n in range(3):
         harness.wait_until(lambda n=n: any(j["step"] >= 20 + 60 * n for j in psd.status()["jobs"]), "they train")
         proxy.cut_after(50000)
+        harness.wait_until(lambda n=n: proxy.n_cut > n, "the connection is cut")
     taken, _ = check_client(python)
     expect(proxy.n_cut == 3, f"cut {proxy.n_cut} times")
     expect(taken > 580, f"{taken} slices taken")

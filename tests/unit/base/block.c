@@ -13,7 +13,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-TestSuite(block, .timeout = 60);
+TestSuite(block, .timeout = 240);
 
 #define MIB ((size_t)1 << 20)
 

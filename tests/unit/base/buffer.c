@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-TestSuite(buffer, .timeout = 10);
+TestSuite(buffer, .timeout = 40);
 
 Test(buffer, starts_empty)
 {

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-TestSuite(error, .timeout = 10);
+TestSuite(error, .timeout = 40);
 
 Test(error, fail_returns_the_code_and_fills_the_text)
 {

@@ -14,7 +14,7 @@
 
 #include "proto/base/clock.h"
 
-TestSuite(log, .timeout = 30);
+TestSuite(log, .timeout = 120);
 
 #define CAPTURE (1 << 20)
 

@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-TestSuite(meter, .timeout = 30);
+TestSuite(meter, .timeout = 120);
 
 /* The eventfd's counter: number of wakes since the last look. */
 static uint64_t

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(option, .timeout = 10);
+TestSuite(option, .timeout = 40);
 
 struct settings {
     struct dt_options_head head;

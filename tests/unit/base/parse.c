@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-TestSuite(parse, .timeout = 60);
+TestSuite(parse, .timeout = 240);
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-TestSuite(random, .timeout = 10);
+TestSuite(random, .timeout = 40);
 
 Test(random, ids_differ)
 {

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-TestSuite(status, .timeout = 10);
+TestSuite(status, .timeout = 40);
 
 Test(status, every_status_has_its_own_sentence)
 {

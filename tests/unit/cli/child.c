@@ -9,7 +9,7 @@
 #include "proto/base/clock.h"
 #include "worker/cli/child.h"
 
-TestSuite(child, .timeout = 30);
+TestSuite(child, .timeout = 120);
 
 static struct child
 start(const char *script)

@@ -6,7 +6,7 @@
 
 #include "worker/cli/cluster_argv.h"
 
-TestSuite(cluster, .timeout = 20);
+TestSuite(cluster, .timeout = 80);
 
 static struct settings settings;
 static struct cluster_worker workers[2];

@@ -13,7 +13,7 @@ redirect(void)
     cr_redirect_stderr();
 }
 
-TestSuite(command, .init = redirect, .timeout = 30);
+TestSuite(command, .init = redirect, .timeout = 120);
 
 #define RUN(...)                                                                                   \
     command_main((int)(sizeof((char *[]){"dtworker", __VA_ARGS__}) / sizeof(char *)),              \

@@ -7,7 +7,7 @@
 
 #include "worker/train/loop.h"
 
-TestSuite(loop, .timeout = 20);
+TestSuite(loop, .timeout = 80);
 
 static struct model *
 toy(void)

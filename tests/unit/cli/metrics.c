@@ -7,7 +7,7 @@
 
 #include "worker/train/metrics.h"
 
-TestSuite(metrics, .timeout = 20);
+TestSuite(metrics, .timeout = 80);
 
 Test(metrics, a_line_at_each_epoch_end_and_few_between)
 {

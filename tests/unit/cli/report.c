@@ -4,7 +4,7 @@
 
 #include "worker/cli/report.h"
 
-TestSuite(report, .timeout = 20);
+TestSuite(report, .timeout = 80);
 
 static const struct report sample = {
     .algorithm = "ssgd",

@@ -5,7 +5,7 @@
 
 #include "worker/cli/settings.h"
 
-TestSuite(settings, .timeout = 20);
+TestSuite(settings, .timeout = 80);
 
 static enum dt_status
 parse(const struct dt_option *table, struct settings *s, struct dt_error *err, int argc,

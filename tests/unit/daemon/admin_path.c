@@ -11,8 +11,8 @@
 
 #include "psd/daemon/watchdog.h"
 
-TestSuite(admin_path, .timeout = 20);
-TestSuite(watchdog, .timeout = 20);
+TestSuite(admin_path, .timeout = 80);
+TestSuite(watchdog, .timeout = 80);
 
 static const char *
 name_of(const char *endpoint)

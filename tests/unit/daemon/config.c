@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-TestSuite(config, .timeout = 20);
+TestSuite(config, .timeout = 80);
 
 #define MAX_ARGS 16
 

@@ -21,7 +21,7 @@ finish(struct mailboxes *b)
         cr_assert_eq(__lsan_do_recoverable_leak_check(), 0);
 }
 
-TestSuite(mailbox, .timeout = 30);
+TestSuite(mailbox, .timeout = 120);
 
 static struct mail *
 numbered(uint32_t from, uint32_t to, uint64_t step)

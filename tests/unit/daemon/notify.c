@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-TestSuite(notify, .timeout = 20);
+TestSuite(notify, .timeout = 80);
 
 static char path[64];
 

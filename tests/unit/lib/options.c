@@ -10,7 +10,7 @@
 #include "fake.h"
 #include "worker/lib/data.h"
 
-TestSuite(options, .timeout = 20, .fini = fake_no_leaks);
+TestSuite(options, .timeout = 80, .fini = fake_no_leaks);
 
 static enum dtw_status
 open_with(void (*change)(struct dtw_options *o), struct dtw_error *err)

@@ -10,7 +10,7 @@
 #include "proto/base/clock.h"
 #include "proto/wire/op.h"
 
-TestSuite(sessions, .timeout = 40, .fini = fake_no_leaks);
+TestSuite(sessions, .timeout = 160, .fini = fake_no_leaks);
 
 #define N 1000
 

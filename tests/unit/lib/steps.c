@@ -13,7 +13,7 @@
 #include "proto/base/clock.h"
 #include "proto/wire/op.h"
 
-TestSuite(steps, .timeout = 30, .fini = fake_no_leaks);
+TestSuite(steps, .timeout = 120, .fini = fake_no_leaks);
 
 #define BIG 600000 /* three slices */
 

@@ -20,7 +20,7 @@
 #include "proto/base/clock.h"
 #include "tests/unit/net/net.h"
 
-TestSuite(bind, .timeout = 60);
+TestSuite(bind, .timeout = 240);
 
 static enum dt_status
 try_bind(struct net *n, const char *endpoint, struct dt_error *err)

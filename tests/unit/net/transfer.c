@@ -12,7 +12,7 @@
 #include "proto/base/clock.h"
 #include "tests/unit/net/net.h"
 
-TestSuite(transfer, .timeout = 60);
+TestSuite(transfer, .timeout = 240);
 
 static void
 wait_for_zero(atomic_size_t *counter)

@@ -18,7 +18,7 @@
 #include "psd/optim/kernels_ref.h"
 #include "samples.h"
 
-TestSuite(clones, .timeout = 60);
+TestSuite(clones, .timeout = 240);
 
 #define MAX_CLONES 3
 

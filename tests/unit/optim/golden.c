@@ -8,7 +8,7 @@
 
 #include "state.h"
 
-TestSuite(golden, .timeout = 30);
+TestSuite(golden, .timeout = 120);
 
 static const float w0[3] = {1, -2, .5f};
 static const float gradients[3][3] = {{.1f, -.2f, 0}, {.3f, .1f, -.4f}, {-.2f, .5f, .05f}};

@@ -13,7 +13,7 @@
 #include "psd/optim/kernels_ref.h"
 #include "samples.h"
 
-TestSuite(kernels, .timeout = 60);
+TestSuite(kernels, .timeout = 240);
 
 struct inputs {
     size_t n;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-TestSuite(optimizer, .timeout = 30);
+TestSuite(optimizer, .timeout = 120);
 
 static struct optimizer
 sgd(float lr)

@@ -10,7 +10,7 @@
 #include "samples.h"
 #include "state.h"
 
-TestSuite(reference, .timeout = 60);
+TestSuite(reference, .timeout = 240);
 
 /* The change of w[i] in the first step. */
 typedef double first_change(double w, double g);

@@ -10,7 +10,7 @@
 #include "cluster.h"
 #include "proto/wire/set.h"
 
-TestSuite(async, .timeout = 20);
+TestSuite(async, .timeout = 80);
 
 struct fixture {
     struct cluster *c;

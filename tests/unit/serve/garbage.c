@@ -10,7 +10,7 @@
 
 #include "cluster.h"
 
-TestSuite(garbage, .timeout = 60);
+TestSuite(garbage, .timeout = 240);
 
 struct fixture {
     struct cluster *c;

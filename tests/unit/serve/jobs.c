@@ -11,7 +11,7 @@
 #include "cluster.h"
 #include "psd/serve/shard.h"
 
-TestSuite(jobs, .timeout = 20);
+TestSuite(jobs, .timeout = 80);
 
 static struct dt_job_params
 params_for(uint32_t workers)

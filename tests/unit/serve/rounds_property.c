@@ -505,14 +505,25 @@ play_range(uint64_t from, uint64_t to)
         play(seed);
 }
 
-TestSuite(rounds_property, .timeout = 110);
+/* Four ranges, so that the runner uses the processors there are. */
+TestSuite(rounds_property, .timeout = 280);
 
 Test(rounds_property, follows_the_sequential_model_1)
 {
-    play_range(1, 1000);
+    play_range(1, 500);
 }
 
 Test(rounds_property, follows_the_sequential_model_2)
 {
-    play_range(1001, 2000);
+    play_range(501, 1000);
+}
+
+Test(rounds_property, follows_the_sequential_model_3)
+{
+    play_range(1001, 1500);
+}
+
+Test(rounds_property, follows_the_sequential_model_4)
+{
+    play_range(1501, 2000);
 }

@@ -8,7 +8,7 @@
 
 #include "psd/store/variable.h"
 
-TestSuite(accumulator, .timeout = 10);
+TestSuite(accumulator, .timeout = 40);
 
 static float
 reduce_two(enum dt_reduce reduce)

@@ -5,7 +5,7 @@
 
 #include <criterion/criterion.h>
 
-TestSuite(membership, .timeout = 10);
+TestSuite(membership, .timeout = 40);
 
 Test(membership, expected_ranks_count_from_step_0)
 {

@@ -8,7 +8,7 @@
 #include "psd/store/job.h"
 #include "psd/store/variable.h"
 
-TestSuite(slots, .timeout = 20);
+TestSuite(slots, .timeout = 80);
 
 enum { ELEMENTS = DT_SLICE_ELEMENTS + 5 };
 

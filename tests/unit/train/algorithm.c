@@ -4,7 +4,7 @@
 #include "psd/optim/optimizer.h"
 #include "worker/train/algorithm.h"
 
-TestSuite(algorithm, .timeout = 10);
+TestSuite(algorithm, .timeout = 40);
 
 static void
 expect_rule(const char *name)

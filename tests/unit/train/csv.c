@@ -10,7 +10,7 @@
 #include "tests/unit/train/scratch.h"
 #include "worker/train/dataset.h"
 
-TestSuite(csv, .timeout = 60);
+TestSuite(csv, .timeout = 240);
 
 struct file {
     struct scratch dir;

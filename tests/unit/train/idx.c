@@ -9,8 +9,8 @@
 #include "tests/unit/train/scratch.h"
 #include "worker/train/dataset.h"
 
-TestSuite(idx, .timeout = 30);
-TestSuite(dataset, .timeout = 60);
+TestSuite(idx, .timeout = 120);
+TestSuite(dataset, .timeout = 240);
 
 static const unsigned image_dims[] = {5, 2, 3};
 static const unsigned label_dims[] = {5};

@@ -8,7 +8,7 @@
 
 #include "worker/train/model.h"
 
-TestSuite(linear, .timeout = 60);
+TestSuite(linear, .timeout = 240);
 
 /* y = 2 x0 - x1 + .5 */
 static float x[] = {0, 0, 1, 0, 0, 1, 1, 1, 2, -1};

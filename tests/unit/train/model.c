@@ -12,9 +12,9 @@
 #define FEATURES 5
 #define CLASSES 4
 
-TestSuite(model, .timeout = 30);
-TestSuite(softmax, .timeout = 60);
-TestSuite(toy, .timeout = 30);
+TestSuite(model, .timeout = 120);
+TestSuite(softmax, .timeout = 240);
+TestSuite(toy, .timeout = 120);
 
 struct softmax_case {
     struct dataset data;

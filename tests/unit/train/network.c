@@ -12,7 +12,7 @@
 #define FEATURES 5
 #define CLASSES 3
 
-TestSuite(mlp, .timeout = 60);
+TestSuite(mlp, .timeout = 240);
 
 struct network {
     struct dataset data;

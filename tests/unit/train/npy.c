@@ -14,8 +14,8 @@
 #include "worker/train/dataset.h"
 #include "worker/train/npy.h"
 
-TestSuite(npy, .timeout = 60);
-TestSuite(npz, .timeout = 60);
+TestSuite(npy, .timeout = 240);
+TestSuite(npz, .timeout = 240);
 
 struct files {
     struct scratch dir;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(order, .timeout = 30);
+TestSuite(order, .timeout = 120);
 
 /* Every row of every epoch is read exactly once; part sizes differ by one at most. */
 static void

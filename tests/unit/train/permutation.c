@@ -6,8 +6,8 @@
 
 #include "worker/train/permutation.h"
 
-TestSuite(permutation, .timeout = 30);
-TestSuite(philox, .timeout = 30);
+TestSuite(permutation, .timeout = 120);
+TestSuite(philox, .timeout = 120);
 
 static void
 expect_bijection(uint64_t n, uint64_t seed, uint64_t epoch)

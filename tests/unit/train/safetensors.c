@@ -14,7 +14,7 @@
 
 #include "tests/unit/train/scratch.h"
 
-TestSuite(model_file, .timeout = 30);
+TestSuite(model_file, .timeout = 120);
 
 static const float kernel[6] = {1.5f, -2, 3e-39f, 4, 5, 6};
 static const float bias[2] = {.25f, -.75f};

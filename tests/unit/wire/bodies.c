@@ -7,7 +7,7 @@
 
 #include "tests/unit/wire/samples.h"
 
-TestSuite(bodies, .timeout = 30);
+TestSuite(bodies, .timeout = 120);
 
 static struct dt_declaration
 dense(void)

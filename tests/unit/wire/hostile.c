@@ -8,7 +8,7 @@
 
 #include "tests/unit/wire/samples.h"
 
-TestSuite(hostile, .timeout = 60);
+TestSuite(hostile, .timeout = 240);
 
 /* Decodes a copy in a block of its own. */
 static enum dt_status

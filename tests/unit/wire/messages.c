@@ -7,7 +7,7 @@
 
 #include "tests/unit/wire/samples.h"
 
-TestSuite(messages, .timeout = 30);
+TestSuite(messages, .timeout = 120);
 
 static struct dt_head
 decode(const struct dt_buffer *b)

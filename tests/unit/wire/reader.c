@@ -9,7 +9,7 @@
 #include "proto/wire/reader.h"
 #include "proto/wire/writer.h"
 
-TestSuite(reader, .timeout = 30);
+TestSuite(reader, .timeout = 120);
 
 static struct dt_reader
 reader_on(const void *data, size_t bytes)
