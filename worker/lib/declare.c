@@ -3,6 +3,7 @@
  */
 #include "worker/lib/declare.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,7 @@
 bool
 declare_init(struct declared *d, uint32_t n_tasks)
 {
-    d->task_bytes = calloc(n_tasks, sizeof(*d->task_bytes));
-    return d->task_bytes != NULL;
+    return placement_init(&d->placement, n_tasks);
 }
 
 void
@@ -27,7 +27,7 @@ declare_deinit(struct declared *d)
         free((void *)d->items[i].versions);
     }
     free(d->items);
-    free(d->task_bytes);
+    placement_deinit(&d->placement);
 }
 
 uint64_t
@@ -50,18 +50,6 @@ declare_forget_versions(struct declared *d)
         for (k = 0; k < d->items[i].n_slices; k++)
             atomic_store_explicit(&d->items[i].versions[k], DT_NO_VERSION, memory_order_relaxed);
     }
-}
-
-uint32_t
-declare_place(const uint64_t *task_bytes, uint32_t n_tasks)
-{
-    uint32_t i, best = 0;
-
-    for (i = 1; i < n_tasks; i++) {
-        if (task_bytes[i] < task_bytes[best])
-            best = i;
-    }
-    return best;
 }
 
 static bool
@@ -87,6 +75,38 @@ is_known_name(const struct declared *d, const char *name)
     return false;
 }
 
+static void
+add_param(struct dt_declaration *decl, const char *name, float value)
+{
+    struct dt_optimizer_param *p = &decl->params[decl->n_params++];
+
+    snprintf(p->name, sizeof(p->name), "%s", name);
+    p->value = value;
+}
+
+/* The rule's rate and its further parameters; psd knows which ones there are. */
+static enum dtw_status
+fill_params(const struct dtw_variable *v, struct dt_declaration *decl, struct dtw_error *err)
+{
+    unsigned i, lr = v->lr >= 0 || isnan(v->lr);
+
+    if (v->n_params + lr > DT_MAX_OPTIMIZER_PARAMS || (v->n_params && !v->params))
+        return client_error(err, DTW_INVALID, "variable %s: at most %d parameters of its optimizer",
+                            v->name, DT_MAX_OPTIMIZER_PARAMS);
+    if (lr)
+        add_param(decl, "lr", v->lr);
+    for (i = 0; i < v->n_params; i++) {
+        const char *name = v->params[i].name;
+
+        if (!name || !*name || strlen(name) >= sizeof(decl->params[0].name))
+            return client_error(err, DTW_INVALID,
+                                "variable %s: an optimizer parameter is a word of 1 to 23 bytes",
+                                v->name);
+        add_param(decl, name, v->params[i].value);
+    }
+    return DTW_OK;
+}
+
 static enum dtw_status
 fill(const struct dtw_variable *v, struct dt_declaration *decl, struct dtw_error *err)
 {
@@ -108,13 +128,10 @@ fill(const struct dtw_variable *v, struct dt_declaration *decl, struct dtw_error
     if (v->n_dims)
         memcpy(decl->shape, v->shape, v->n_dims * sizeof(*v->shape));
     decl->seed = v->seed;
-    decl->n_params = 1;
-    snprintf(decl->params[0].name, sizeof(decl->params[0].name), "lr");
-    decl->params[0].value = v->lr;
     if (dt_declaration_elements(decl) == 0)
         return client_error(err, DTW_INVALID,
                             "variable %s: a dimension is 0, or more than 2^40 elements", v->name);
-    return DTW_OK;
+    return fill_params(v, decl, err);
 }
 
 static bool
@@ -141,7 +158,6 @@ append(struct dtw_client *client, const struct dt_declaration *decl, struct dtw_
     uint32_t k;
 
     v.n_slices = dt_n_slices(v.elements);
-    v.decl.task = declare_place(d->task_bytes, client->n_tasks);
     v.homes = calloc(v.n_slices, 1);
     v.versions = calloc(v.n_slices, sizeof(*v.versions));
     if (!v.homes || !v.versions || !grow(d)) {
@@ -151,7 +167,7 @@ append(struct dtw_client *client, const struct dt_declaration *decl, struct dtw_
     }
     for (k = 0; k < v.n_slices; k++)
         atomic_init(&v.versions[k], DT_NO_VERSION);
-    d->task_bytes[v.decl.task] += v.elements * sizeof(float);
+    v.decl.task = placement_choose(&d->placement, decl->name, v.elements * sizeof(float));
     d->items[d->n++] = v;
     return DTW_OK;
 }
@@ -179,6 +195,27 @@ dtw_declare(struct dtw_client *client, const struct dtw_variable *variable, unsi
         status = append(client, &decl, err);
     if (status == DTW_OK && index)
         *index = client->declared.n - 1;
+    client_exit(client);
+    return status;
+}
+
+enum dtw_status
+dtw_place(struct dtw_client *client, const char *name, unsigned task, struct dtw_error *err)
+{
+    enum dtw_status status = client_enter(client, err);
+
+    if (status != DTW_OK)
+        return status;
+    if (!name || !*name || strlen(name) > DT_MAX_NAME)
+        status = client_error(err, DTW_INVALID, "dtw_place: a name of 1 to %d bytes", DT_MAX_NAME);
+    else if (task >= client->n_tasks)
+        status = client_error(err, DTW_INVALID, "variable %s: there is no ps task %u, only 0..%u",
+                              name, task, client->n_tasks - 1);
+    else if (client->declared.closed || is_known_name(&client->declared, name))
+        status =
+            client_error(err, DTW_INVALID, "variable %s: dtw_place comes before dtw_declare", name);
+    else if (!placement_pin(&client->declared.placement, name, task))
+        status = client_error(err, DTW_NO_MEMORY, "short of memory");
     client_exit(client);
     return status;
 }

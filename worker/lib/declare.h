@@ -9,6 +9,7 @@
 
 #include "proto/wire/declare.h"
 #include "worker/lib/dtworker.h"
+#include "worker/lib/placement.h"
 
 struct variable {
     struct dt_declaration decl;
@@ -22,8 +23,8 @@ struct variable {
 struct declared {
     struct variable *items; /* owned */
     uint32_t n, cap;
-    uint64_t *task_bytes; /* owned: placed so far, one a ps task */
-    bool closed;          /* dtw_init was called */
+    struct placement placement;
+    bool closed; /* dtw_init was called */
 };
 
 struct dtw_client;
@@ -32,8 +33,6 @@ bool declare_init(struct declared *d, uint32_t n_tasks);
 void declare_deinit(struct declared *d);
 uint64_t declare_fingerprint(const struct declared *d);
 void declare_forget_versions(struct declared *d);
-/* The ps task with the fewest bytes so far; the lowest index on ties. */
-uint32_t declare_place(const uint64_t *task_bytes, uint32_t n_tasks);
 /* DECLARE to every ps task; keeps ids and homes. Lock held. */
 enum dtw_status declare_send(struct dtw_client *client, struct dtw_error *err);
 

@@ -77,9 +77,12 @@ struct dtw_options {
     unsigned n_ps;
     const char *job;
     unsigned rank;
-    unsigned workers;         /* M: ranks 0..M-1 are expected */
-    bool fresh;               /* replace a job of this name that is complete, failed or suspended */
-    const char *consistency;  /* "sync" (default), "async" */
+    unsigned workers;        /* M: ranks 0..M-1 are expected */
+    bool fresh;              /* replace a job of this name that is complete, failed or suspended */
+    const char *consistency; /* "sync" (default), "async" */
+    const char *locking; /* async: "slice" (default): updates of a slice exclude each other; "none"
+                               * (Hogwild!): any thread of psd updates any slice, torn sets and lost
+                               * updates of elements happen, versions are approximate */
     int64_t max_staleness;    /* async: refuse gradients that are more updates old; -1: any */
     unsigned aggregate;       /* N gradients close a round; 0: all members */
     const char *reduce;       /* "mean" (default), "count", "sum" */
@@ -91,21 +94,32 @@ struct dtw_options {
     int64_t retry_for_ms;     /* 60 000: give up when a ps task does not answer for so long */
     int64_t waiting_ms; /* 10 000: how often the log callback names the ranks that a parked request
                                  waits for; "waiting for ENDPOINT" comes each 5 s while psd is not there */
-    dtw_log_fn *log;    /* may be NULL */
+    const char *
+        placement; /* of variables over ps tasks: "greedy" (default: fewest bytes), "round-robin" */
+    dtw_log_fn *log; /* may be NULL */
     void *log_arg;
     int stop_fd; /* -1: none. A descriptor (borrowed): while it is readable every blocking call
                   * returns DTW_INTERRUPTED, dtw_open too; all but dtw_cancel, dtw_leave, dtw_close */
 };
 
-/* A variable. Elements = product of the shape (1 for a scalar). */
+struct dtw_param { /* a parameter of an optimizer: {"beta1", 0.8f} */
+    const char *name;
+    float value;
+};
+
+/* A variable. Elements = product of the shape (1 for a scalar). Optimizers, with their further parameters:
+ * sgd; adagrad (initial_accumulator, eps); adam (beta1, beta2, eps); add (w += what is pushed) and assign
+ * (w = what is pushed), which have no lr. ALGORITHMS section 1. */
 struct dtw_variable {
     const char *name;
     unsigned n_dims;
     const uint64_t *shape;
-    const char *optimizer; /* "sgd" */
-    float lr;              /* its learning rate */
-    const char *init;      /* a word for the kind of initial values; compared between workers */
-    uint64_t seed;         /* compared between workers */
+    const char *optimizer;          /* "sgd" (default) */
+    float lr;                       /* its learning rate; < 0: the rule has none */
+    const struct dtw_param *params; /* its further parameters; may be NULL */
+    unsigned n_params;
+    const char *init; /* a word for the kind of initial values; compared between workers */
+    uint64_t seed;    /* compared between workers */
 };
 
 /* What became of a push and a pull. Counts are slices. */
@@ -128,6 +142,11 @@ DTW_API void dtw_options_init(struct dtw_options *options);
  * and for a rank whose former process still has a lease. *client is NULL on error. */
 DTW_API enum dtw_status dtw_open(const struct dtw_options *options, struct dtw_client **client,
                                  struct dtw_error *err);
+
+/* Pin the variable that will be declared under `name` to ps task 0..n_ps-1, whatever options.placement says.
+ * All workers pin alike, before dtw_declare of that name. */
+DTW_API enum dtw_status dtw_place(struct dtw_client *client, const char *name, unsigned task,
+                                  struct dtw_error *err);
 
 /* Declare the next variable; all workers declare the same ones in the same order, before dtw_init.
  * Does not talk to psd. *index (may be NULL) is 0, 1, ... */

@@ -144,6 +144,7 @@ dtw_init(struct dtw_client *client, dtw_init_fn *fill, void *arg, uint64_t *firs
          struct dtw_error *err)
 {
     enum dtw_status status = client_enter(client, err);
+    const char *unused;
     uint64_t first = 0;
 
     if (status != DTW_OK)
@@ -151,6 +152,11 @@ dtw_init(struct dtw_client *client, dtw_init_fn *fill, void *arg, uint64_t *firs
     if (client->declared.n == 0) {
         client_exit(client);
         return client_error(err, DTW_INVALID, "no variable is declared");
+    }
+    unused = placement_unused_pin(&client->declared.placement);
+    if (unused) {
+        client_exit(client);
+        return client_error(err, DTW_INVALID, "dtw_place: no variable %s is declared", unused);
     }
     client->declared.closed = true;
     do

@@ -21,6 +21,8 @@ dtw_options_init(struct dtw_options *options)
     options->size = sizeof(*options);
     options->workers = 1;
     options->consistency = "sync";
+    options->locking = "slice";
+    options->placement = "greedy";
     options->max_staleness = -1;
     options->reduce = "mean";
     options->on_loss = "shrink";
@@ -77,7 +79,9 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
     static const char *const reduces[] = {"mean", "count", "sum"};
     static const char *const losses[] = {"shrink", "fail"};
     static const char *const consistencies[] = {"sync", "async"};
+    static const char *const lockings[] = {"slice", "none"};
     int consistency = choose(o->consistency, consistencies, 2);
+    int locking = choose(o->locking, lockings, 2);
     int reduce = choose(o->reduce, reduces, 3);
     int on_loss = choose(o->on_loss, losses, 2);
 
@@ -90,8 +94,12 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
     if (consistency < 0)
         return client_error(err, DTW_INVALID, "consistency: %s is none of sync, async",
                             o->consistency ? o->consistency : "(null)");
+    if (locking < 0)
+        return client_error(err, DTW_INVALID, "locking: %s is none of slice, none",
+                            o->locking ? o->locking : "(null)");
     dt_job_params_default(p);
     p->consistency = (uint32_t)consistency;
+    p->locking = (uint32_t)locking;
     p->max_staleness = o->max_staleness;
     p->workers = o->workers;
     p->tasks = o->n_ps;
@@ -102,6 +110,19 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
     p->start_timeout_ms = o->start_timeout_ms;
     p->round_timeout_ms = o->round_timeout_ms;
     p->max_bad = o->max_bad;
+    return DTW_OK;
+}
+
+static enum dtw_status
+fill_placement(const struct dtw_options *o, struct placement *p, struct dtw_error *err)
+{
+    static const char *const policies[] = {"greedy", "round-robin"};
+    int policy = choose(o->placement, policies, 2);
+
+    if (policy < 0)
+        return client_error(err, DTW_INVALID, "placement: %s is none of greedy, round-robin",
+                            o->placement ? o->placement : "(null)");
+    p->policy = (enum placement_policy)policy;
     return DTW_OK;
 }
 
@@ -146,6 +167,8 @@ options_apply(const struct dtw_options *given, struct dtw_client *client, struct
     status = check_numbers(&o, err);
     if (status == DTW_OK)
         status = fill_params(&o, &client->params, err);
+    if (status == DTW_OK)
+        status = fill_placement(&o, &client->declared.placement, err);
     if (status == DTW_OK)
         status = fill_tasks(&o, client, err);
     if (status != DTW_OK)

@@ -1,5 +1,5 @@
 /*
- * options.c - what needs no server: defaults, checks, sentences, placement, finite values.
+ * options.c - what needs no server: defaults, checks, sentences, finite values.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -58,6 +58,18 @@ static void
 bad_loss(struct dtw_options *o)
 {
     o->on_loss = NULL;
+}
+
+static void
+bad_locking(struct dtw_options *o)
+{
+    o->locking = "mutex";
+}
+
+static void
+bad_placement(struct dtw_options *o)
+{
+    o->placement = "random";
 }
 
 static void
@@ -120,6 +132,10 @@ Test(options, nonsense_is_invalid_and_named)
     cr_assert_eq(open_with(bad_reduce, &err), DTW_INVALID);
     cr_assert(strstr(err.text, "average") && strstr(err.text, "mean, count, sum"));
     cr_assert_eq(open_with(bad_loss, &err), DTW_INVALID);
+    cr_assert_eq(open_with(bad_locking, &err), DTW_INVALID);
+    cr_assert(strstr(err.text, "mutex") && strstr(err.text, "slice, none"));
+    cr_assert_eq(open_with(bad_placement, &err), DTW_INVALID);
+    cr_assert(strstr(err.text, "random") && strstr(err.text, "greedy, round-robin"));
     cr_assert_eq(open_with(short_lease, &err), DTW_INVALID);
     cr_assert(strstr(err.text, "99 ms"));
     cr_assert_eq(open_with(high_rank, &err), DTW_INVALID);
@@ -156,21 +172,6 @@ Test(options, dt_status_maps_to_the_public_subset)
     cr_assert_eq(client_status((enum dt_status)999), DTW_REFUSED);
     cr_assert_eq(client_status(DT_E_NO_MEMORY), DTW_NO_MEMORY);
     cr_assert_eq(client_status(DT_E_ADDRESS_IN_USE), DTW_INTERNAL);
-}
-
-Test(options, placement_is_greedy_by_bytes_and_low_on_ties)
-{
-    uint64_t bytes[3] = {0, 0, 0};
-    static const uint64_t sizes[] = {10, 4, 4, 3, 3};
-    static const uint32_t expected[] = {0, 1, 2, 1, 2};
-    unsigned i;
-
-    for (i = 0; i < 5; i++) {
-        uint32_t t = declare_place(bytes, 3);
-
-        cr_assert_eq(t, expected[i], "variable %u on %u", i, t);
-        bytes[t] += sizes[i];
-    }
 }
 
 Test(options, finite_values)
