@@ -26,6 +26,7 @@ static const char *const names[] = {
     [DT_OP_ADMIN_STATUS] = "ADMIN_STATUS",
     [DT_OP_ADMIN_KICK] = "ADMIN_KICK",
     [DT_OP_ADMIN_SHUTDOWN] = "ADMIN_SHUTDOWN",
+    [DT_OP_ADMIN_PLACEMENT] = "ADMIN_PLACEMENT",
 };
 
 const char *

@@ -219,3 +219,16 @@ psctl_ask_kick(struct psctl *c, const char *job, uint32_t rank, struct dt_error 
     dt_buffer_deinit(&header);
     return s;
 }
+
+enum dt_status
+psctl_ask_placement(struct psctl *c, const struct dt_placement *m, struct dt_buffer *body,
+                    struct dt_error *err)
+{
+    struct dt_buffer header = {0};
+    enum dt_status s;
+
+    dt_placement_encode(&header, c->next_request, m);
+    s = ask(c, &header, body, err);
+    dt_buffer_deinit(&header);
+    return s;
+}

@@ -9,6 +9,7 @@
 #include "proto/base/buffer.h"
 #include "proto/base/error.h"
 #include "proto/net/dealer.h"
+#include "proto/wire/placement.h"
 #include "proto/wire/stats.h"
 
 struct psctl {
@@ -28,6 +29,8 @@ void psctl_close(struct psctl *c);
 enum dt_status psctl_ask_status(struct psctl *c, struct dt_buffer *body, struct dt_error *err);
 enum dt_status psctl_ask_kick(struct psctl *c, const char *job, uint32_t rank,
                               struct dt_error *err);
+enum dt_status psctl_ask_placement(struct psctl *c, const struct dt_placement *m,
+                                   struct dt_buffer *body, struct dt_error *err);
 enum dt_status psctl_ask_shutdown(struct psctl *c, struct dt_error *err);
 
 #endif

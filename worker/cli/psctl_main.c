@@ -1,5 +1,5 @@
 /*
- * psctl_main.c - psctl: status, kick, shutdown over a psd's admin socket. One thread.
+ * psctl_main.c - psctl: status, placement, kick, shutdown over a psd's admin socket. One thread.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "proto/base/parse.h"
 #include "proto/base/standard.h"
 #include "worker/cli/psctl_ask.h"
+#include "worker/cli/psctl_placement.h"
 #include "worker/cli/psctl_status.h"
 
 #define EXIT_USAGE 64
@@ -35,7 +36,7 @@ static const struct dt_option table[] = {
      .scope = DT_OPT_CLI,
      .offset = offsetof(struct settings, job),
      .arg = "JOB",
-     .help = "kick: the job (default: the only one)"},
+     .help = "kick: the job (default: the only one); placement: the job (default: all)"},
     {.name = "json",
      .type = DT_OPT_FLAG,
      .scope = DT_OPT_CLI,
@@ -171,6 +172,68 @@ command_kick(struct psctl *c, const struct settings *s, char **args, struct dt_e
     return DT_OK;
 }
 
+/* Names of all jobs; one that goes before it is asked for is left out. */
+static enum dt_status
+fetch_placements(struct psctl *c, json_t *jobs, struct dt_error *err)
+{
+    json_t *status = NULL, *job, *v;
+    enum dt_status code = fetch_status(c, &status, err);
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "jobs"), i, v)
+    {
+        const char *name = json_string_value(json_object_get(v, "name"));
+
+        code = placement_fetch(c, name ? name : "", &job, err);
+        if (code == DT_OK)
+            json_array_append_new(jobs, job);
+        else if (code != DT_R_NO_JOB)
+            break;
+        code = DT_OK;
+    }
+    json_decref(status);
+    return code;
+}
+
+/* Takes `jobs`. */
+static void
+print_placements(const struct settings *s, json_t *jobs)
+{
+    json_t *all = json_pack("{s:o}", "jobs", jobs), *v;
+    size_t i;
+
+    if (s->json)
+        print_json(all);
+    else if (json_array_size(jobs) == 0)
+        puts("psd has no job");
+    else
+        json_array_foreach(jobs, i, v) placement_print(v, stdout);
+    json_decref(all);
+}
+
+static enum dt_status
+command_placement(struct psctl *c, const struct settings *s, char **args, struct dt_error *err)
+{
+    const char *name = args[0] ? args[0] : s->job;
+    json_t *jobs = json_array(), *job;
+    enum dt_status code;
+
+    if (name && strlen(name) > DT_MAX_NAME) {
+        code = dt_fail(err, DT_E_USAGE, "placement: the job's name is too long");
+    } else if (name) {
+        code = placement_fetch(c, name, &job, err);
+        if (code == DT_OK)
+            json_array_append_new(jobs, job);
+    } else {
+        code = fetch_placements(c, jobs, err);
+    }
+    if (code == DT_OK)
+        print_placements(s, jobs);
+    else
+        json_decref(jobs);
+    return code;
+}
+
 static enum dt_status
 command_shutdown(struct psctl *c, const struct settings *s, char **args, struct dt_error *err)
 {
@@ -184,13 +247,18 @@ command_shutdown(struct psctl *c, const struct settings *s, char **args, struct 
 
 static const struct command {
     const char *name;
-    unsigned n_args;
+    unsigned min_args, max_args;
+    const char *takes; /* what it takes, for the one who gave something else */
     command_fn *run;
     const char *usage;
 } commands[] = {
-    {"status", 0, command_status, "status            jobs, members, step, and who waits for whom"},
-    {"kick", 1, command_kick, "kick RANK         take a worker out of its job"},
-    {"shutdown", 0, command_shutdown, "shutdown          stop psd cleanly"},
+    {"status", 0, 0, "no argument", command_status,
+     "status            jobs, members, step, and who waits for whom"},
+    {"placement", 0, 1, "at most one argument, the job", command_placement,
+     "placement [JOB]   the variables of all jobs or of one, and which shard holds them"},
+    {"kick", 1, 1, "one argument, the rank", command_kick,
+     "kick RANK         take a worker out of its job"},
+    {"shutdown", 0, 0, "no argument", command_shutdown, "shutdown          stop psd cleanly"},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -216,19 +284,20 @@ find_command(char **args, const struct command **found, struct dt_error *err)
     size_t i;
 
     if (!args || !args[0])
-        return dt_fail(err, DT_E_USAGE, "no command: status, kick RANK or shutdown (see --help)");
+        return dt_fail(err, DT_E_USAGE,
+                       "no command: status, placement, kick RANK or shutdown (see --help)");
     while (args[1 + n])
         n++;
     for (i = 0; i < N_COMMANDS; i++) {
         if (strcmp(args[0], commands[i].name) != 0)
             continue;
         *found = &commands[i];
-        if (n == commands[i].n_args)
+        if (n >= commands[i].min_args && n <= commands[i].max_args)
             return DT_OK;
-        return dt_fail(err, DT_E_USAGE, "%s takes %s (see --help)", args[0],
-                       commands[i].n_args ? "one argument, the rank" : "no argument");
+        return dt_fail(err, DT_E_USAGE, "%s takes %s (see --help)", args[0], commands[i].takes);
     }
-    return dt_fail(err, DT_E_USAGE, "unknown command %s: status, kick or shutdown", args[0]);
+    return dt_fail(err, DT_E_USAGE, "unknown command %s: status, placement, kick or shutdown",
+                   args[0]);
 }
 
 static enum dt_status

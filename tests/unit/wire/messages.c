@@ -422,6 +422,32 @@ Test(messages, kick)
     dt_buffer_deinit(&b);
 }
 
+Test(messages, placement)
+{
+    struct dt_placement m = {"fashion", 256}, got;
+    struct dt_buffer b = {0};
+    struct dt_head head;
+
+    dt_placement_encode(&b, 1, &m);
+    head = decode(&b);
+    cr_assert_eq(head.op, DT_OP_ADMIN_PLACEMENT);
+    cr_assert_eq(dt_placement_decode(&head, &got), DT_OK);
+    cr_assert_str_eq(got.job, "fashion");
+    cr_assert_eq(got.first, 256);
+    dt_buffer_clear(&b);
+    dt_head_request(&b, DT_OP_ADMIN_PLACEMENT, 1, 0, 1);
+    dt_write_str(&b, "fashion");
+    head = decode(&b);
+    cr_assert_eq(dt_placement_decode(&head, &got), DT_OK);
+    cr_assert_eq(got.first, 0, "missing: from the start");
+    m.job[0] = '\0';
+    dt_buffer_clear(&b);
+    dt_placement_encode(&b, 1, &m);
+    head = decode(&b);
+    cr_assert_eq(dt_placement_decode(&head, &got), DT_R_BAD_VALUE);
+    dt_buffer_deinit(&b);
+}
+
 Test(messages, names)
 {
     cr_assert_str_eq(dt_op_name(DT_OP_PUSHPULL | DT_REPLY_BIT), "PUSHPULL");

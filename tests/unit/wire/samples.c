@@ -199,11 +199,14 @@ static void
 add_control(struct samples *s)
 {
     struct dt_kick kick = {.rank = DT_MAX_RANKS - 1};
+    struct dt_placement placement = {.first = UINT32_MAX};
     char text[2 * DT_MAX_TEXT];
 
     fill_text(text, sizeof(text), 't');
     fill_text(kick.job, sizeof(kick.job), 'k');
     dt_kick_encode(add(s, "kick", DECODE_KICK), 7, &kick);
+    fill_text(placement.job, sizeof(placement.job), 'p');
+    dt_placement_encode(add(s, "placement", DECODE_PLACEMENT), 8, &placement);
     dt_declare_encode(add(s, "declare", DECODE_HEAD), 1, 2);
     dt_simple_encode(add(s, "stats", DECODE_HEAD), DT_OP_STATS, 1, 2);
     dt_simple_encode(add(s, "admin-status", DECODE_HEAD), DT_OP_ADMIN_STATUS, 1, 0);
@@ -386,6 +389,7 @@ decode_small(enum decoder decoder, struct dt_head *head)
     struct dt_waiting waiting;
     struct dt_init_done done;
     struct dt_kick kick;
+    struct dt_placement placement;
     enum dt_status status = DT_OK;
 
     switch (decoder) {
@@ -400,6 +404,10 @@ decode_small(enum decoder decoder, struct dt_head *head)
     case DECODE_KICK:
         status = dt_kick_decode(head, &kick);
         must(status != DT_OK || (kick.job[0] && kick.rank < DT_MAX_RANKS));
+        return status;
+    case DECODE_PLACEMENT:
+        status = dt_placement_decode(head, &placement);
+        must(status != DT_OK || placement.job[0]);
         return status;
     default:
         return DT_OK;

@@ -10,6 +10,7 @@
 #include "proto/wire/hello.h"
 #include "proto/wire/member.h"
 #include "proto/wire/params.h"
+#include "proto/wire/placement.h"
 #include "proto/wire/stats.h"
 
 enum decoder { /* the first byte of a fuzz input, modulo N_DECODERS */
@@ -25,6 +26,7 @@ enum decoder { /* the first byte of a fuzz input, modulo N_DECODERS */
                DECODE_PARAMS,
                DECODE_DECLARATIONS,
                DECODE_SKIP,
+               DECODE_PLACEMENT,
                N_DECODERS
 };
 
