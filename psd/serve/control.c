@@ -283,6 +283,28 @@ strike(struct shard *shard, struct control_job *job, uint32_t rank, int64_t now,
 }
 
 void
+control_turn_away(struct control_job *job, uint32_t rank)
+{
+    struct worker *w = &job->workers[rank];
+
+    if (!worker_is_live(w) || w->declared)
+        return;
+    dt_log(DT_LOG_NOTICE, "job %s: rank %u declares other variables and is turned away",
+           job->view->job->name, rank);
+    w->turned_away = true;
+    w->known = w->was_known;
+    w->state = w->was;
+    w->host[0] = '\0';
+    w->pid = 0;
+}
+
+bool
+control_is_turned_away(const struct control_job *job, uint32_t rank)
+{
+    return rank < job->n_workers && job->workers[rank].turned_away;
+}
+
+void
 control_lose(struct shard *shard, struct control_job *job, uint32_t rank, const char *why,
              int64_t now, struct outbox *out)
 {

@@ -18,8 +18,12 @@ enum worker_state {
 
 struct worker {
     enum worker_state state;
-    bool known;   /* false: a gap in the table, not a worker */
-    bool no_step; /* left without having taken a step */
+    bool known;       /* false: a gap in the table, not a worker */
+    bool no_step;     /* left without having taken a step */
+    bool declared;    /* in this life: its declarations are the job's */
+    bool turned_away; /* this life ended with declarations that differ from the job's */
+    bool was_known;   /* before this life, as the next */
+    enum worker_state was;
     unsigned char uuid[DT_UUID_BYTES];
     uint64_t life;
     char host[65];
@@ -84,6 +88,10 @@ bool control_is_suspended(const struct control_job *job);
 /* The worker is out: struck everywhere, policy --on-loss applied, grant passed on. `why` is a sentence's end. */
 void control_lose(struct shard *shard, struct control_job *job, uint32_t rank, const char *why,
                   int64_t now, struct outbox *out);
+/* Its declarations differ from the job's: the rank is what it was before this life, and whoever waits for
+ * it goes on waiting for the right one. No effect on a life that has declared what the job has. */
+void control_turn_away(struct control_job *job, uint32_t rank);
+bool control_is_turned_away(const struct control_job *job, uint32_t rank);
 void control_fail(struct shard *shard, struct control_job *job, const char *reason, int64_t now,
                   struct outbox *out);
 /* Has every rank left, been lost or missed its start, and one left? Then the job completes; `p` (may be

@@ -150,7 +150,9 @@ handle_declare(struct call *c)
 
     if (!job)
         return;
-    if (c->req->n_frames != 1)
+    if (control_is_turned_away(job, c->session->rank))
+        dt_fail(&err, DT_R_MISMATCH, "this worker was turned away: its declarations differed");
+    else if (c->req->n_frames != 1)
         dt_fail(&err, DT_R_MALFORMED, "DECLARE has one body frame");
     else if (decode_list(c, &l, &err) != DT_OK)
         ;
@@ -161,10 +163,14 @@ handle_declare(struct call *c)
     else
         accept_list(c, job, &l, &err);
     free(l.items);
+    if (err.code == DT_R_MISMATCH && c->session->rank != DT_NO_RANK)
+        control_turn_away(job, c->session->rank);
     if (err.code != DT_OK) {
         reply_status(c->out, &c->to, err.code, err.text, view_step(job->view));
         return;
     }
+    if (c->session->rank != DT_NO_RANK)
+        job->workers[c->session->rank].declared = true;
     m = mail_create(MAIL_DECLARE, job->id); /* also as a barrier for those who come later */
     p = pending_create(declared_everywhere, &c->to, job->id);
     if (!m || !p)

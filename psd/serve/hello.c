@@ -130,6 +130,9 @@ start_life(struct call *c, struct control_job *job, struct worker *w, const stru
     bool expected = w->known && w->state == WORKER_MISSING;
     uint32_t rank = hello->rank;
 
+    w->was_known = w->known;
+    w->was = w->state;
+    w->declared = w->turned_away = false;
     w->known = true;
     w->life = ++c->shard->control->last_life;
     /* Only a synchronous step counts its members; elsewhere whoever is here takes part. */

@@ -119,6 +119,10 @@ check_fingerprint(struct call *c, const struct control_job *job, const struct dt
         reply_status(c->out, &c->to, DT_R_NOT_INITIALISED, "DECLARE comes before INIT_DONE", 0);
         return false;
     }
+    if (control_is_turned_away(job, c->session->rank)) {
+        reply_status(c->out, &c->to, DT_R_MISMATCH, "this worker's declarations differed", 0);
+        return false;
+    }
     if (m->n_variables == d->n && m->fingerprint == d->fingerprint)
         return true;
     reply_reject(

@@ -50,6 +50,10 @@ handle_leave(struct call *c)
         return;
     }
     w = &job->workers[c->session->rank];
+    if (control_is_turned_away(job, c->session->rank)) { /* it never was one of the job's */
+        reply_status(c->out, &c->to, DT_OK, NULL, view_step(job->view));
+        return;
+    }
     if (w->state == WORKER_LEFT || job->view->job->state != JOB_OPEN) {
         w->state = WORKER_LEFT;
         reply_status(c->out, &c->to, DT_OK, NULL, view_step(job->view));

@@ -708,3 +708,58 @@ Test(jobs, a_peer_with_more_bytes_waiting_than_its_window_loses_its_session)
     cr_assert_eq(final_status(c, id), DT_R_HELLO_REQUIRED);
     cluster_destroy(c);
 }
+
+static void
+one_variable(struct dt_declaration *d, float lr)
+{
+    memset(d, 0, sizeof(*d));
+    strcpy(d->name, "v0");
+    d->n_dims = 1;
+    d->shape[0] = 1;
+    strcpy(d->optimizer, "sgd");
+    d->n_params = 1;
+    strcpy(d->params[0].name, "lr");
+    d->params[0].value = lr;
+    strcpy(d->init, "zeros");
+}
+
+/* Its LEAVE must not take the rank out of the rounds: the right worker is still awaited. */
+Test(jobs, who_declares_something_else_is_turned_away_and_counts_nowhere)
+{
+    struct cluster *c = cluster_create(2);
+    struct dt_job_params p = params_for(2);
+    struct dt_declaration other;
+    struct worker_at a, wrong, right;
+    enum dt_status status;
+    uint8_t homes[1];
+    float g[1] = {1};
+    uint64_t id, step;
+
+    worker_at_init(&a, 0);
+    worker_at_init(&wrong, 1);
+    worker_at_init(&right, 1);
+    right.uuid[0]++;
+    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    id = push_pull(c, &a, homes[0], 0, 0, g, 1);
+    worker_hello_all(c, &wrong, "job", &p);
+    cr_assert_eq(hello0(c, &right, &p), DT_R_RANK_TAKEN);
+    one_variable(&other, 0.5f);
+    cr_assert_eq(worker_declare(c, &wrong, &other, 1), DT_R_MISMATCH);
+    one_variable(&other, 1);
+    cr_assert_eq(worker_declare(c, &wrong, &other, 1), DT_R_MISMATCH, "once and for all");
+    cr_assert_eq(worker_init_done(c, &wrong, &other, 1, false, &status), 0);
+    cr_assert_eq(status, DT_R_MISMATCH);
+    cr_assert_eq(worker_step_op(c, &wrong, DT_OP_LEAVE, DT_NO_VERSION, &step), DT_OK);
+    cluster_settle(c);
+    cr_assert_eq(final_status(c, id), DT_PARKED, "the round waits for rank 1");
+    for (int i = 0; i < 5; i++) { /* past the lease of the one that was turned away */
+        cluster_tick(c, 300);
+        keep_alive(c, &a);
+    }
+    cr_assert_eq(final_status(c, id), DT_E_TIMEOUT, "and goes on waiting");
+    cluster_start_job(c, &right, "job", &p, 1, 1, 1, 0, homes);
+    cr_assert(!right.must_join);
+    cr_assert_eq(final_status(c, push_pull(c, &right, homes[0], 0, 0, g, 1)), DT_OK);
+    cr_assert_eq(final_status(c, id), DT_OK);
+    cluster_destroy(c);
+}

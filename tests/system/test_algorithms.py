@@ -1,0 +1,63 @@
+"""Every algorithm of the table with two ps tasks of three shards each and three workers: it learns, both
+tasks hold variables, and everybody ends with 0."""
+import re
+import subprocess
+
+import harness
+from harness import expect
+
+ALGORITHMS = {"ssgd", "sagn", "downpour", "downpour-easy", "agn"}  # at least these
+STEPS = 300
+OPTIONS = {}  # of single algorithms, beside their own rates
+
+
+def table():
+    """The names that --help lists; local needs no psd."""
+    text = subprocess.run([harness.program("dtworker"), "train", "--help"], capture_output=True, text=True,
+                          timeout=harness.LONG, check=True).stdout
+    found = re.search(r"--algorithm NAME\s+(.*?)\(default", text, re.S)
+    expect(found, "--help lists the algorithms")
+    names = re.split(r",\s*|\s+or\s+", " ".join(found.group(1).split()))
+    expect(ALGORITHMS | {"local"} <= set(names), f"{names} lack {ALGORITHMS - set(names)}")
+    return [name for name in names if name != "local"]
+
+
+def held(psd, job):
+    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "placement", job], capture_output=True, text=True,
+                          timeout=harness.LONG, check=True)
+    return sum(int(n) for n in re.findall(r"shard \d+ holds (\d+) slice", done.stdout))
+
+
+def train(bench, psds, algorithm):
+    ps = ",".join(p.endpoint for p in psds)
+    workers = [bench.dtworker("train", "--ps", ps, "--job", algorithm, "--rank", rank, "--workers", 3, "--algorithm",
+                              algorithm, "--model", "mlp:32", "--data", harness.digits(), "--batch", 10, "--steps", STEPS,
+                              "--threads", 1, "--seed", 3, "--json", *OPTIONS.get(algorithm, ()))
+               for rank in range(3)]
+    for w in workers:
+        w.expect_exit(0)
+    results = [w.json() for w in workers]
+    print(f"{algorithm}: test accuracy {', '.join('%.3f' % r['test_accuracy'] for r in results)}, "
+          f"{max(r['seconds'] for r in results):.1f} s")
+    for r in results:
+        expect(r["steps"] >= STEPS, f"{algorithm}: steps {r['steps']}")
+        expect(r["ps_tasks"] == 2, f"{algorithm}: {r}")
+    # the last to finish has seen all updates; chance is 0.1
+    expect(max(r["test_accuracy"] for r in results) >= 0.6, f"{algorithm}: {[r['test_accuracy'] for r in results]}")
+
+
+def test_each_learns_over_two_ps_tasks(bench):
+    psds = [bench.psd(shards=3) for _ in range(2)]
+    for algorithm in table():
+        train(bench, psds, algorithm)
+        slices = [held(psd, algorithm) for psd in psds]
+        expect(min(slices) >= 1 and sum(slices) == 4, f"{algorithm}: the tasks hold {slices} slices")
+        for psd in psds:
+            job = psd.job(algorithm)
+            expect(job["state"] == "complete" and job["counters"]["lost"] == 0, f"{algorithm}: {job}")
+            expect(job["counters"]["left"] == 3 and job["counters"]["refused"] == 0, f"{algorithm}: {job['counters']}")
+    for psd in psds:
+        psd.stop()
+
+
+harness.main(test_each_learns_over_two_ps_tasks)
