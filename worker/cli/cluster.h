@@ -25,7 +25,10 @@ struct cluster_worker {
     bool has_report;
     json_t *document; /* owned; the final object, which `report` borrows from */
     struct report report;
-    uint64_t samples; /* as last heard */
+    uint64_t samples; /* these as last heard */
+    uint64_t step;
+    bool has_staleness;
+    struct staleness staleness;
 };
 
 struct cluster {
@@ -50,6 +53,8 @@ bool cluster_watch(struct cluster *c);
 void cluster_stop(struct cluster *c);
 /* All workers together. False: none has reported. */
 bool cluster_report(const struct cluster *c, struct report *out);
+/* What each did, a new array in the order of ranks; of one that sent no report (killed) what was heard last. */
+json_t *cluster_detail(const struct cluster *c);
 void cluster_destroy(struct cluster *c); /* NULL-safe; stops */
 
 #endif

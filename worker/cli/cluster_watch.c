@@ -5,7 +5,6 @@
  * fails before anything was trained ends the run; so does a psd that dies. Threads: main alone.
  */
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include "worker/cli/cluster.h"
 #include "worker/cli/exit_code.h"
 #include "worker/cli/stop.h"
-#include "worker/train/order.h"
+#include "worker/train/staleness_json.h"
 
 #define WATCH_TICK_MS 500      /* also without an event */
 #define REPORT_LINE_MAX 65536u /* of a worker's line */
@@ -39,8 +38,11 @@ take_line(struct cluster *c, struct cluster_worker *w, const char *line, size_t 
         return;
     }
     json_int_t samples = json_integer_value(json_object_get(o, "samples"));
+    json_int_t step = json_integer_value(json_object_get(o, "step"));
     w->samples = samples > 0 ? (uint64_t)samples : 0;
-    c->started = c->started || json_integer_value(json_object_get(o, "step")) > 0;
+    w->step = step > 0 ? (uint64_t)step : 0;
+    w->has_staleness = staleness_from_json(&w->staleness, json_object_get(o, "staleness"));
+    c->started = c->started || step > 0;
     json_decref(o);
 }
 
@@ -183,72 +185,4 @@ cluster_watch(struct cluster *c)
     }
     free(p);
     return done;
-}
-
-/* Rows of a rank in the steps [from, to). */
-static uint64_t
-rows_between(const struct cluster *c, uint64_t rows, unsigned rank, uint64_t from, uint64_t to)
-{
-    struct order o = {c->s->seed, rows, c->n_workers, (uint32_t)c->s->batch};
-    uint64_t sum = 0;
-
-    for (uint64_t step = from; step < to; step++)
-        sum += order_count(&o, step, rank);
-    return sum;
-}
-
-static void
-add_worker(struct report *all, const struct cluster_worker *w)
-{
-    const struct report *r = &w->report;
-
-    if (!w->has_report) {
-        all->samples += w->samples;
-        return;
-    }
-    all->samples += r->samples;
-    all->stale_dropped += r->stale_dropped;
-    all->partial += r->partial;
-    all->unseen_rows += r->unseen_rows;
-    all->lives_lost += r->lives_lost;
-    all->seconds = fmax(all->seconds, r->seconds);
-    all->steps = r->steps > all->steps ? r->steps : all->steps;
-    all->rows = r->rows > all->rows ? r->rows : all->rows;
-    all->counted = all->counted || r->counted;
-    all->rounds = r->rounds > all->rounds ? r->rounds : all->rounds;
-    all->ps_stale = r->ps_stale > all->ps_stale ? r->ps_stale : all->ps_stale;
-    all->ps_partial = r->ps_partial > all->ps_partial ? r->ps_partial : all->ps_partial;
-    if (!isfinite(all->train_loss)) { /* the first rank that has it */
-        all->train_loss = r->train_loss;
-        all->test_loss = r->test_loss;
-        all->test_accuracy = r->test_accuracy;
-    }
-}
-
-bool
-cluster_report(const struct cluster *c, struct report *out)
-{
-    bool any = false;
-
-    *out = (struct report){.algorithm = c->s->algorithm,
-                           .model = c->s->model,
-                           .workers = c->n_workers,
-                           .ps_tasks = c->n_ps,
-                           .rank = -1,
-                           .batch = c->s->batch,
-                           .train_loss = NAN,
-                           .test_loss = NAN,
-                           .test_accuracy = NAN};
-    for (unsigned i = 0; i < c->n_workers; i++) {
-        add_worker(out, &c->workers[i]);
-        any = any || c->workers[i].has_report;
-    }
-    for (unsigned i = 0; i < c->n_workers; i++) { /* what those did not see who ended early */
-        const struct cluster_worker *w = &c->workers[i];
-        uint64_t from = w->has_report ? w->report.steps : 0;
-        uint64_t due = rows_between(c, out->rows, i, from, out->steps);
-        uint64_t seen = w->has_report ? 0 : w->samples;
-        out->unseen_rows += due > seen ? due - seen : 0;
-    }
-    return any;
 }

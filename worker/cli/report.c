@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "worker/train/staleness_json.h"
+
 static json_t *
 number(double x)
 {
@@ -59,7 +61,10 @@ report_json(const struct report *r)
     json_object_set_new(o, "unseen_rows", count(r->unseen_rows));
     json_object_set_new(o, "lives_lost", count(r->lives_lost));
     json_object_set_new(o, "interrupted", json_boolean(r->interrupted));
+    json_object_set_new(o, "staleness", staleness_json(r->has_staleness ? &r->staleness : NULL));
     add_counters(o, r);
+    if (r->workers_detail)
+        json_object_set(o, "workers_detail", r->workers_detail);
     return o;
 }
 
@@ -114,6 +119,7 @@ report_from_json(struct report *r, const json_t *o)
         .ps_stale = get_count(o, "ps_stale"),
         .ps_partial = get_count(o, "ps_partial"),
     };
+    r->has_staleness = staleness_from_json(&r->staleness, json_object_get(o, "staleness"));
 }
 
 enum dt_status
@@ -152,6 +158,14 @@ put_drops(const struct report *r, FILE *out)
                 (unsigned long long)r->ps_partial);
 }
 
+static void
+put_staleness(const struct staleness *s, FILE *out)
+{
+    fprintf(out, "staleness      p50 %llu, p99 %llu, max %llu\n",
+            (unsigned long long)staleness_percentile(s, 0.50),
+            (unsigned long long)staleness_percentile(s, 0.99), (unsigned long long)s->max);
+}
+
 void
 report_write_text(const struct report *r, FILE *out)
 {
@@ -162,6 +176,8 @@ report_write_text(const struct report *r, FILE *out)
             r->rank < 0 ? ", all workers" : "");
     if (r->ps_tasks > 0)
         put_drops(r, out);
+    if (r->has_staleness)
+        put_staleness(&r->staleness, out);
     fprintf(out, "unseen rows    %llu\n", (unsigned long long)r->unseen_rows);
     fflush(out);
 }

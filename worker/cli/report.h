@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "proto/base/error.h"
+#include "worker/train/staleness.h"
 
 struct report {
     const char *algorithm; /* borrowed */
@@ -34,6 +35,9 @@ struct report {
     uint64_t rounds;
     uint64_t ps_stale; /* as psd counts: slices */
     uint64_t ps_partial;
+    bool has_staleness; /* asynchronous jobs only */
+    struct staleness staleness;
+    json_t *workers_detail; /* borrowed; run: one object a worker; NULL: none */
 };
 
 json_t *report_json(const struct report *r); /* a new object; NULL when memory is short */

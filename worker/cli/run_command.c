@@ -24,10 +24,12 @@ report(struct cluster *c)
     if (!cluster_report(c, &all))
         return c->code != 0 ? c->code : dt_status_exit_code(DT_E_TEMPORARY);
     enum dt_status r = DT_OK;
+    all.workers_detail = cluster_detail(c);
     if (c->s->json)
         r = report_write_json(&all, stdout, &err);
     else if (isfinite(all.train_loss))
         report_write_text(&all, stdout);
+    json_decref(all.workers_detail);
     if (r != DT_OK)
         return command_fail(r, &err);
     return c->code;

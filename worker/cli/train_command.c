@@ -295,6 +295,8 @@ fill_report(struct training *t)
     f->partial = r->last.partial;
     f->unseen_rows = r->unseen;
     f->lives_lost = r->lives_lost;
+    f->has_staleness = r->last.staleness != NULL;
+    f->staleness = r->staleness;
     f->interrupted = r->end == LOOP_STOPPED;
 }
 

@@ -241,6 +241,8 @@ loop_run(struct loop *l, struct loop_result *result)
 
     r->last.steps = l->plan.steps;
     r->last.loss = r->last.accuracy = NAN;
+    if (l->plan.algorithm->consistency == CONSISTENCY_ASYNC)
+        r->last.staleness = &r->staleness;
     enum dtw_status s = l->exchange->begin(l);
     l->start = dt_now_seconds();
     if (s != DTW_OK)

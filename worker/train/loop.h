@@ -19,6 +19,7 @@
 #include "worker/train/algorithm.h"
 #include "worker/train/dataset.h"
 #include "worker/train/model.h"
+#include "worker/train/staleness.h"
 
 struct loop_point {   /* where the training is, after a step */
     uint64_t step;    /* sync: updates that the values have seen, times T; else own batches done */
@@ -31,7 +32,8 @@ struct loop_point {   /* where the training is, after a step */
     double seconds;   /* since the first values were there */
     uint64_t stale;   /* own pushes that came too late and were dropped whole */
     uint64_t partial; /* own pushes of which some slices were dropped */
-    uint64_t staleness; /* async: of the last push */
+    const struct staleness
+        *staleness; /* async: of all own pushes so far (the loop's own); NULL: not async */
 };
 typedef void loop_point_fn(void *arg, const struct loop_point *point);
 
@@ -75,7 +77,8 @@ struct loop_result {
     uint64_t refused;    /* of these: refused whole */
     uint64_t lives_lost; /* how often the lease ended */
     uint64_t unseen;     /* own rows of the steps run that were not taken from this process */
-    struct loop_point last;
+    struct staleness staleness; /* async: of the own pushes that were applied */
+    struct loop_point last;     /* its `staleness` ends with the loop */
 };
 
 struct loop;

@@ -220,7 +220,8 @@ async_step(struct loop *l, const struct loop_batch *batch)
         dtw_step(l->plan.client, g, l->next, batch->n_rows, batch->n_batches, &r, &l->err);
     if (s == DTW_OK) {
         count_push(l, batch, &r);
-        l->result.last.staleness = r.staleness;
+        if (r.accumulated > 0)
+            staleness_add(&l->result.staleness, r.staleness);
         take_next(l);
     } else if (s == DTW_LOST) {
         s = async_rejoin(l);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "proto/base/clock.h"
+#include "worker/train/staleness_json.h"
 
 struct metrics {
     FILE *out; /* owned */
@@ -61,10 +62,11 @@ line_of(const struct loop_point *p)
 {
     double rate = p->seconds > 0 ? (double)p->samples / p->seconds : 0;
 
-    return json_pack("{s:I, s:I, s:o, s:o, s:I, s:f, s:I, s:I}", "step", (json_int_t)p->step,
+    return json_pack("{s:I, s:I, s:o, s:o, s:I, s:f, s:I, s:I, s:o}", "step", (json_int_t)p->step,
                      "epoch", (json_int_t)p->epoch, "loss", number(p->loss), "accuracy",
                      number(p->accuracy), "samples", (json_int_t)p->samples, "samples_per_second",
-                     rate, "stale", (json_int_t)p->stale, "partial", (json_int_t)p->partial);
+                     rate, "stale", (json_int_t)p->stale, "partial", (json_int_t)p->partial,
+                     "staleness", staleness_json(p->staleness));
 }
 
 void

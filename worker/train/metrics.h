@@ -1,7 +1,7 @@
 /*
  * metrics.h - JSON lines about a training: {step, epoch, loss, accuracy, samples, samples_per_second,
- * stale, partial}. One at each epoch end and at most one in `interval_ms` between; each line is flushed.
- * Numbers that are not known are null. Thread rule: one thread.
+ * stale, partial, staleness}. One at each epoch end and at most one in `interval_ms` between; each line is flushed.
+ * What is not known is null; staleness (staleness_json.h) counts from the start, and is null but in asynchronous jobs. Thread rule: one thread.
  */
 #ifndef TRAIN_METRICS_H
 #define TRAIN_METRICS_H

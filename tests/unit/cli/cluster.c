@@ -94,6 +94,34 @@ Test(cluster, the_report_sums_the_workers_and_counts_what_a_dead_one_left)
     dt_options_deinit(settings_run, &settings);
 }
 
+Test(cluster, staleness_is_merged_and_each_worker_is_told_of)
+{
+    struct cluster c = cluster_of(3, (char *[]){"run", "--data=d", "--algorithm=agn", NULL});
+    struct report all;
+
+    workers[0] = (struct cluster_worker){
+        .has_report = true,
+        .report = {.steps = 10, .rows = 10, .samples = 100, .seconds = 4, .has_staleness = true}};
+    workers[1] = (struct cluster_worker){.samples = 30, .step = 3, .has_staleness = true};
+    staleness_add(&workers[0].report.staleness, 2);
+    staleness_add(&workers[1].staleness, 7);
+    cr_assert(cluster_report(&c, &all));
+    cr_expect(all.has_staleness);
+    cr_expect_eq(staleness_count(&all.staleness), 2);
+    cr_expect_eq(all.staleness.max, 7);
+    json_t *detail = cluster_detail(&c);
+    cr_assert_eq(json_array_size(detail), 2);
+    const json_t *first = json_array_get(detail, 0), *killed = json_array_get(detail, 1);
+    cr_expect_eq(json_number_value(json_object_get(first, "samples_per_second")), 25);
+    cr_expect_eq(json_integer_value(json_object_get(killed, "rank")), 1);
+    cr_expect_eq(json_integer_value(json_object_get(killed, "steps")), 3);
+    cr_expect_eq(json_integer_value(json_object_get(killed, "samples")), 30);
+    cr_expect(json_is_null(json_object_get(killed, "seconds")));
+    cr_expect(json_is_object(json_object_get(killed, "staleness")));
+    json_decref(detail);
+    dt_options_deinit(settings_run, &settings);
+}
+
 Test(cluster, no_report_is_said)
 {
     struct cluster c = cluster_of(2, (char *[]){"run", "--data=d", NULL});

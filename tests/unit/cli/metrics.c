@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "worker/train/metrics.h"
@@ -45,6 +46,31 @@ Test(metrics, a_line_at_each_epoch_end_and_few_between)
     cr_expect_float_eq(json_real_value(json_object_get(last, "samples_per_second")), 10, 1e-9);
     cr_expect_eq(json_integer_value(json_object_get(last, "stale")), 1);
     json_decref(last);
+}
+
+Test(metrics, staleness_is_null_or_counts_from_the_start)
+{
+    int fds[2];
+    struct metrics *m = NULL;
+    struct staleness counts = {0};
+    struct dt_error err = {DT_OK, ""};
+    struct loop_point p = {.loss = 1, .accuracy = NAN};
+    char text[2048] = "";
+
+    cr_assert_eq(pipe(fds), 0);
+    cr_assert_eq(metrics_open_fd(fds[1], 0, &m, &err), DT_OK, "%s", err.text);
+    metrics_point(m, &p, true);
+    staleness_add(&counts, 3);
+    staleness_add(&counts, 5);
+    p.staleness = &counts;
+    metrics_point(m, &p, true);
+    cr_expect_eq(metrics_close(m, &err), DT_OK);
+    cr_assert_gt(read(fds[0], text, sizeof(text) - 1), 0);
+    close(fds[0]);
+    cr_expect_not_null(strstr(text, "\"staleness\":null}\n"), "%s", text);
+    cr_expect_not_null(strstr(text, "\"staleness\":{\"pushes\":2,\"mean\":4.0,\"p50\":3,\"p99\":5,"
+                                    "\"max\":5,\"histogram\":[0,0,0,1,0,1]}}\n"),
+                       "%s", text);
 }
 
 Test(metrics, a_disk_that_is_full_is_told_at_the_end)

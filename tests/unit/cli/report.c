@@ -64,6 +64,25 @@ Test(report, reads_back_equal)
     json_decref(o);
 }
 
+Test(report, staleness_and_the_workers_come_along)
+{
+    struct report r = sample, back;
+    json_t *o, *detail = json_pack("[{s:i}, {s:i}]", "rank", 0, "rank", 1);
+
+    r.has_staleness = true;
+    for (uint64_t v = 0; v < 10; v++)
+        staleness_add(&r.staleness, v);
+    r.workers_detail = detail;
+    o = report_json(&r);
+    report_from_json(&back, o);
+    cr_expect(back.has_staleness);
+    cr_expect_eq(staleness_count(&back.staleness), 10);
+    cr_expect_eq(back.staleness.max, 9);
+    cr_expect_eq(json_array_size(json_object_get(o, "workers_detail")), 2);
+    json_decref(o);
+    json_decref(detail);
+}
+
 Test(report, what_is_not_known_is_null)
 {
     struct report r = sample, back;
@@ -73,8 +92,11 @@ Test(report, what_is_not_known_is_null)
     json_t *o = report_json(&r);
     cr_expect(json_is_null(json_object_get(o, "test_accuracy")));
     cr_expect(json_is_null(json_object_get(o, "rounds")));
+    cr_expect(json_is_null(json_object_get(o, "staleness")), "not an asynchronous job");
+    cr_expect_null(json_object_get(o, "workers_detail"));
     report_from_json(&back, o);
     cr_expect(isnan(back.test_accuracy));
     cr_expect_not(back.counted);
+    cr_expect_not(back.has_staleness);
     json_decref(o);
 }
