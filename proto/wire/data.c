@@ -143,7 +143,7 @@ dt_data_reply_encode(struct dt_buffer *b, enum dt_op op, uint64_t request, uint6
     uint32_t i;
 
     dt_head_reply(b, op, request, session, DT_OK, "", step,
-                  (is_push(op) ? 1u : 0u) + (is_pull(op) ? 1u : 0u));
+                  (is_push(op) ? 1u : 0u) + (is_pull(op) ? 1u : 0u) + (m->approximate ? 1u : 0u));
     if (is_push(op)) {
         dt_write_array(b, m->n_items);
         for (i = 0; i < m->n_items; i++) {
@@ -160,6 +160,8 @@ dt_data_reply_encode(struct dt_buffer *b, enum dt_op op, uint64_t request, uint6
             dt_write_bool(b, m->items[i].modified);
         }
     }
+    if (m->approximate)
+        dt_write_bool(b, true);
 }
 
 static void
@@ -209,12 +211,15 @@ dt_data_reply_decode(struct dt_head *head, struct dt_data_reply *m)
     unsigned op = op_of(head);
 
     m->n_items = 0;
+    m->approximate = false;
     if (!is_data(op))
         return DT_R_MALFORMED;
     if (is_push(op))
         read_results(head, m, true, read_fate);
     if (is_pull(op) && !head->fields.failed)
         read_results(head, m, op == DT_OP_PULL, read_value);
+    if (!head->fields.failed)
+        m->approximate = dt_head_bool(head, false);
     if (!head->fields.failed)
         return DT_OK;
     m->n_items = 0;

@@ -10,6 +10,8 @@
  * PUSHPULL  request [counter, weight, count, items: [variable, slice, version, want]...] + n frames or none
  *           reply [fates: [fate, version]..., values: [version, modified]...] + n frames
  *
+ * Replies of a job with locking none have one more field: approximate, true.
+ *
  * One push has one counter for all its messages; counters of a worker rise. weight = rows,
  * count = batches. version = the one that the gradient was computed at. want: park until the slice's
  * version >= want.
@@ -54,6 +56,7 @@ struct dt_data_result {
 
 struct dt_data_reply {
     uint32_t n_items;
+    bool approximate; /* locking none: versions and fates' versions may be off by a few */
     struct dt_data_result items[DT_MAX_ITEMS];
 };
 

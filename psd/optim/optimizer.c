@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "psd/optim/kernels.h"
+#include "psd/optim/racy.h"
 
 #define FROM_CONSTANT (-1)
 
@@ -47,6 +48,7 @@ struct optimizer_rule {
     /* What ranges cannot say; may be NULL. The text is what is wrong, NULL if nothing. */
     const char *(*check)(const float *params);
     void (*apply)(const struct update *u);
+    void (*apply_racy)(const struct update *u); /* out is w */
 };
 
 #define LR                                                                                         \
@@ -61,6 +63,12 @@ apply_sgd(const struct update *u)
     kernel_sgd(u->out, u->w, u->g, u->params[0], u->n);
 }
 
+static void
+racy_apply_sgd(const struct update *u)
+{
+    racy_sgd(u->out, u->g, u->params[0], u->n);
+}
+
 enum { ADAGRAD_LR, ADAGRAD_START, ADAGRAD_EPS };
 
 /* a += g * g; w -= lr * g / (sqrt(a) + eps) */
@@ -70,6 +78,14 @@ apply_adagrad(const struct update *u)
     const float *p = u->params;
 
     kernel_adagrad(u->out, u->w, u->slots[0], u->g, p[ADAGRAD_LR], p[ADAGRAD_EPS], u->n);
+}
+
+static void
+racy_apply_adagrad(const struct update *u)
+{
+    const float *p = u->params;
+
+    racy_adagrad(u->out, u->slots[0], u->g, p[ADAGRAD_LR], p[ADAGRAD_EPS], u->n);
 }
 
 /* An element whose gradients were all zero would become 0 / 0. */
@@ -85,21 +101,40 @@ enum { ADAM_LR, ADAM_BETA1, ADAM_BETA2, ADAM_EPS };
 enum { ADAM_M, ADAM_V, ADAM_BETA1_POWER, ADAM_BETA2_POWER };
 
 /* The powers are those of this step, t: they start at beta^1 and go on to t + 1 after use. */
+static struct kernel_adam_step
+adam_step(const float *p, float power1, float power2)
+{
+    return (struct kernel_adam_step){
+        .alpha = p[ADAM_LR] * sqrtf(1 - power2) / (1 - power1),
+        .m_share = 1 - p[ADAM_BETA1],
+        .v_share = 1 - p[ADAM_BETA2],
+        .eps = p[ADAM_EPS],
+    };
+}
+
 static void
 apply_adam(const struct update *u)
 {
     const float *p = u->params;
     float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
-    const struct kernel_adam_step step = {
-        .alpha = p[ADAM_LR] * sqrtf(1 - *power2) / (1 - *power1),
-        .m_share = 1 - p[ADAM_BETA1],
-        .v_share = 1 - p[ADAM_BETA2],
-        .eps = p[ADAM_EPS],
-    };
 
-    kernel_adam(u->out, u->w, u->slots[ADAM_M], u->slots[ADAM_V], u->g, step, u->n);
+    kernel_adam(u->out, u->w, u->slots[ADAM_M], u->slots[ADAM_V], u->g,
+                adam_step(p, *power1, *power2), u->n);
     *power1 *= p[ADAM_BETA1];
     *power2 *= p[ADAM_BETA2];
+}
+
+static void
+racy_apply_adam(const struct update *u)
+{
+    const float *p = u->params;
+    float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
+    float power1_now = racy_load(power1), power2_now = racy_load(power2);
+
+    racy_adam(u->out, u->slots[ADAM_M], u->slots[ADAM_V], u->g,
+              adam_step(p, power1_now, power2_now), u->n);
+    racy_store(power1, power1_now * p[ADAM_BETA1]);
+    racy_store(power2, power2_now * p[ADAM_BETA2]);
 }
 
 static const char *
@@ -115,6 +150,12 @@ apply_add(const struct update *u)
     kernel_add(u->out, u->w, u->g, u->n);
 }
 
+static void
+racy_apply_add(const struct update *u)
+{
+    racy_add(u->out, u->g, u->n);
+}
+
 /* w = d */
 static void
 apply_assign(const struct update *u)
@@ -122,8 +163,20 @@ apply_assign(const struct update *u)
     kernel_assign(u->out, u->g, u->n);
 }
 
+static void
+racy_apply_assign(const struct update *u)
+{
+    racy_assign(u->out, u->g, u->n);
+}
+
 static const struct optimizer_rule rules[] = {
-    {.name = "sgd", .n_params = 1, .params = {LR}, .apply = apply_sgd},
+    {
+        .name = "sgd",
+        .n_params = 1,
+        .params = {LR},
+        .apply = apply_sgd,
+        .apply_racy = racy_apply_sgd,
+    },
     {
         .name = "adagrad",
         .n_params = 3,
@@ -136,6 +189,7 @@ static const struct optimizer_rule rules[] = {
         .slots = {{.name = "accumulator", .start_param = ADAGRAD_START}},
         .check = check_adagrad,
         .apply = apply_adagrad,
+        .apply_racy = racy_apply_adagrad,
     },
     {
         .name = "adam",
@@ -155,9 +209,10 @@ static const struct optimizer_rule rules[] = {
                                         .is_per_slice = true}},
         .check = check_adam,
         .apply = apply_adam,
+        .apply_racy = racy_apply_adam,
     },
-    {.name = "add", .apply = apply_add},
-    {.name = "assign", .apply = apply_assign},
+    {.name = "add", .apply = apply_add, .apply_racy = racy_apply_add},
+    {.name = "assign", .apply = apply_assign, .apply_racy = racy_apply_assign},
 };
 
 #define N_RULES (sizeof(rules) / sizeof(rules[0]))
@@ -321,4 +376,21 @@ optimizer_apply(const struct optimizer *o, float *out, const float *w, float *co
     };
 
     o->rule->apply(&u);
+}
+
+void
+optimizer_apply_racy(const struct optimizer *o, float *w, float *const *slots, const void *g,
+                     size_t n, uint64_t version)
+{
+    const struct update u = {
+        .params = o->params,
+        .out = w,
+        .w = w,
+        .slots = slots,
+        .g = g,
+        .n = n,
+        .version = version,
+    };
+
+    o->rule->apply_racy(&u);
 }

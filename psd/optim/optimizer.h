@@ -40,6 +40,10 @@ float optimizer_slot_start(const struct optimizer *o, unsigned slot);
  * updates (adam's beta powers). */
 size_t optimizer_slot_elements(const struct optimizer *o, unsigned slot, size_t n);
 
+/* locking none: the same update of `w` and `slots` in place while other threads do the same (racy.h). */
+void optimizer_apply_racy(const struct optimizer *o, float *w, float *const *slots, const void *g,
+                          size_t n, uint64_t version);
+
 /* One update of a slice: out = rule(w, g). out may be w. slots[i] are updated in place; g may be
  * unaligned. `version` = updates applied so far (schedules). Not called when there is nothing to apply:
  * each call advances the slots. */

@@ -45,8 +45,8 @@ highest_version(const struct job *job)
         const struct variable *var = &job->variables[i];
 
         for (k = 0; k < var->n_slices; k++) {
-            if (var->slices[k] && var->slices[k]->version > highest)
-                highest = var->slices[k]->version;
+            if (var->slices[k] && slice_version(var->slices[k]) > highest)
+                highest = slice_version(var->slices[k]);
         }
     }
     return highest;
@@ -113,10 +113,8 @@ forget_values(struct job *job)
         struct variable *var = &job->variables[i];
 
         for (k = 0; k < var->n_slices; k++) {
-            if (!var->slices[k] || !var->slices[k]->has_values)
-                continue;
-            var->slices[k]->has_values = false;
-            atomic_fetch_sub(&job->shared->n_initialised, 1);
+            if (var->slices[k] && slice_forget(var->slices[k]))
+                atomic_fetch_sub(&job->shared->n_initialised, 1);
         }
     }
 }

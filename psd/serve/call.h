@@ -27,6 +27,8 @@ handler_fn handle_hello, handle_join, handle_leave, handle_heartbeat, handle_dec
     handle_push, handle_pull, handle_pushpull, handle_admin_status, handle_admin_kick,
     handle_admin_shutdown, handle_admin_placement;
 
+/* The slice of an item, if this shard serves it for the session; NULL else. */
+struct slice *call_find_slice(const struct call *c, const struct dt_item *item);
 /* The session's control job on shard 0, NULL after it was replaced. */
 struct control_job *call_job(const struct call *c);
 /* Is the job open for training? If not the answer has been sent. */

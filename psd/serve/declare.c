@@ -54,7 +54,7 @@ check_list(const struct list *l, uint32_t n_tasks, struct dt_error *err)
         if (d->task >= n_tasks)
             return dt_fail(err, DT_R_BAD_VALUE, "variable %s: task %u of %u", d->name, d->task,
                            n_tasks);
-        if (variable_optimizer(d, &o, err) != DT_OK)
+        if (declared_optimizer(d, &o, err) != DT_OK)
             return err->code;
         for (k = 0; k < i; k++) {
             if (!strcmp(l->items[k].name, d->name))
@@ -83,29 +83,54 @@ static enum dt_status
 accept_list(struct call *c, struct control_job *job, const struct list *l, struct dt_error *err)
 {
     const struct dt_job_params *params = &job->view->job->params;
+    const struct declared_place where = {
+        .task = job->task,
+        .n_shards = c->shard->shared->config.n_shards,
+        .ranks = DT_MAX_RANKS, /* whoever may still join has a push row in each slice */
+        .racy = params->locking == DT_LOCK_NONE,
+    };
     uint64_t quota = c->shard->shared->config.memory_quota;
     struct declared *d;
     uint64_t bytes;
 
     if (check_list(l, params->tasks, err) != DT_OK)
         return err->code;
-    /* whoever may still join has a push row in each slice */
-    bytes = declared_charge(l->items, l->n, job->task, DT_MAX_RANKS);
+    bytes = declared_charge(l->items, l->n, &where);
     if (bytes > quota)
         return dt_fail(
             err, DT_R_QUOTA,
             "the variables need %llu bytes, memory_quota allows a job %llu: raise it or use more "
             "ps tasks",
             (unsigned long long)bytes, (unsigned long long)quota);
-    d = declared_create(l->items, l->n, job->task, c->shard->shared->config.n_shards);
+    d = declared_create(l->items, l->n, &where, c->shard->pool);
     if (!d)
         return dt_fail(err, DT_R_QUOTA, "psd is short of memory");
     job->shared->declared = d;
     return DT_OK;
 }
 
+/* Locking none: all slices are served by the one shard that serves this rank. */
 static void
-encode_homes(const struct declared *d, uint32_t task, struct dt_buffer *body)
+encode_home(const struct declared_variable *v, uint32_t shard, struct dt_buffer *body)
+{
+    uint8_t *homes;
+
+    if (v->homes) {
+        dt_write_bin(body, v->homes, v->n_slices);
+        return;
+    }
+    homes = malloc(v->n_slices);
+    if (!homes) {
+        body->failed = true;
+        return;
+    }
+    memset(homes, (int)shard, v->n_slices);
+    dt_write_bin(body, homes, v->n_slices);
+    free(homes);
+}
+
+static void
+encode_homes(const struct declared *d, uint32_t task, uint32_t shard, struct dt_buffer *body)
 {
     uint32_t i, n = 0;
 
@@ -120,7 +145,7 @@ encode_homes(const struct declared *d, uint32_t task, struct dt_buffer *body)
         dt_write_array(body, 3);
         dt_write_u64(body, i);
         dt_write_u64(body, i);
-        dt_write_bin(body, v->homes, v->n_slices);
+        encode_home(v, shard, body);
     }
 }
 
@@ -135,7 +160,7 @@ declared_everywhere(struct shard *shard, struct pending *p, int64_t now, struct 
         reply_status(out, &p->to, job ? p->status : DT_R_NO_JOB, "the variables were not taken", 0);
         return;
     }
-    encode_homes(job->shared->declared, job->task, &body);
+    encode_homes(job->shared->declared, job->task, shard_of_rank(shard, p->rank), &body);
     reply_body(out, &p->to, &body, view_step(job->view));
 }
 
@@ -175,5 +200,6 @@ handle_declare(struct call *c)
     p = pending_create(declared_everywhere, &c->to, job->id);
     if (!m || !p)
         abort();
+    p->rank = c->session->rank;
     post_all(c->shard, m, p, c->now, c->out);
 }

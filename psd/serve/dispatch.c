@@ -163,6 +163,16 @@ call_require_open(struct call *c)
     return job->state == JOB_OPEN;
 }
 
+struct slice *
+call_find_slice(const struct call *c, const struct dt_item *item)
+{
+    const struct view *v = c->session->view;
+
+    if (view_is_racy(v) && c->shard->index != shard_of_rank(c->shard, c->session->rank))
+        return NULL;
+    return job_find_slice(v->job, item->variable, item->slice);
+}
+
 bool
 call_require_worker(struct call *c)
 {

@@ -9,7 +9,7 @@
 #include "psd/serve/control.h"
 
 /* What this psd offers beyond the protocol's core; clients look for names they know. */
-static const char features[][24] = {"sync", "async"};
+static const char features[][24] = {"sync", "async", "locking-none"};
 #define N_FEATURES (sizeof(features) / sizeof(features[0]))
 
 /* The listener that the client used: the same ipc path, or the tcp listener with its port. */
@@ -200,9 +200,11 @@ check_params(const struct dt_job_params *p, struct dt_error *err)
 {
     if (p->consistency == DT_SSP)
         return dt_fail(err, DT_R_UNSUPPORTED, "consistency ssp is not offered by this psd");
-    if (p->locking != DT_LOCK_SLICE)
-        return dt_fail(err, DT_R_UNSUPPORTED,
-                       "locking other than slice is not offered by this psd");
+    if (p->locking == DT_LOCK_VARIABLE)
+        return dt_fail(err, DT_R_UNSUPPORTED, "locking variable is not offered by this psd");
+    if (p->locking != DT_LOCK_SLICE && p->consistency != DT_ASYNC)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "locking none: only an asynchronous job can do without exclusion");
     if (p->consistency == DT_SYNC && p->max_staleness >= 0)
         return dt_fail(err, DT_R_BAD_VALUE,
                        "max_staleness: a synchronous job drops every past version anyway");

@@ -167,8 +167,7 @@ check_items(const struct call *c, const struct dt_data *m, const char **text)
     if (c->req->n_frames != m->n_items)
         return DT_R_MALFORMED;
     for (i = 0; i < m->n_items; i++) {
-        const struct slice *s =
-            job_find_slice(c->session->view->job, m->items[i].variable, m->items[i].slice);
+        const struct slice *s = call_find_slice(c, &m->items[i]);
 
         if (!s) {
             *text = "INIT: no such slice on this shard";
@@ -191,12 +190,12 @@ set_values(struct call *c, const struct dt_data *m)
     uint32_t i;
 
     for (i = 0; i < m->n_items; i++) {
-        struct slice *s = job_find_slice(job, m->items[i].variable, m->items[i].slice);
-        bool had = s->has_values;
+        struct slice *s = call_find_slice(c, &m->items[i]);
+        bool first;
 
-        if (!slice_set(s, job->pool, c->req->frames[i].p))
+        if (!slice_set(s, job->pool, c->req->frames[i].p, &first))
             return false;
-        if (!had)
+        if (first)
             atomic_fetch_add(&job->shared->n_initialised, 1);
     }
     return true;

@@ -27,7 +27,7 @@ parked_fits(const struct shard *shard, const struct session *s, uint32_t n_items
 static bool
 is_there(const struct parked_item *it, const struct job *job)
 {
-    return job->initialised && it->slice->version >= it->want;
+    return job->initialised && slice_version(it->slice) >= it->want;
 }
 
 static void
@@ -120,12 +120,13 @@ fill(struct parked *p, struct reply *r, struct dt_data_reply *m)
     if (!reply_reserve(r, p->n_items))
         return false;
     m->n_items = p->n_items;
+    m->approximate = view_is_racy(p->session->view);
     for (i = 0; i < p->n_items; i++) {
         const struct parked_item *it = &p->items[i];
 
         m->items[i] = it->result;
-        m->items[i].version = it->slice->version;
-        m->items[i].modified = it->have != it->slice->version;
+        m->items[i].version = slice_version(it->slice);
+        m->items[i].modified = it->have != slice_version(it->slice);
         reply_add_block(r, m->items[i].modified ? it->slice->values : NULL);
     }
     return true;
@@ -190,7 +191,7 @@ parked_waiting(const struct parked *p, struct dt_waiting *w)
     memset(w, 0, sizeof(*w));
     if (!it)
         return;
-    w->step = it->slice->version;
+    w->step = slice_version(it->slice);
     if (!view->job->initialised) {
         w->reason = DT_WAIT_INIT;
         if (view->grant_rank != DT_NO_RANK)

@@ -41,13 +41,13 @@ handle_pull(struct call *c)
         return;
     }
     for (i = 0; i < m.n_items; i++) {
-        struct slice *s = job_find_slice(job, m.items[i].variable, m.items[i].slice);
+        struct slice *s = call_find_slice(c, &m.items[i]);
 
         if (!s) {
             reply_status(c->out, &c->to, DT_R_NO_VARIABLE, "no such slice on this shard", 0);
             return;
         }
-        if (job->state == JOB_COMPLETE && s->version < m.items[i].want) {
+        if (job->state == JOB_COMPLETE && slice_version(s) < m.items[i].want) {
             reply_status(c->out, &c->to, DT_R_JOB_COMPLETE,
                          "the job is complete: that version will not come", 0);
             return;

@@ -60,7 +60,7 @@ check(struct call *c, struct checked *p, const char **text)
         return status;
     p->abstain = c->req->n_frames == 0;
     for (i = 0; i < p->data.n_items; i++) {
-        p->slices[i] = job_find_slice(job, p->data.items[i].variable, p->data.items[i].slice);
+        p->slices[i] = call_find_slice(c, &p->data.items[i]);
         if (!p->slices[i]) {
             *text = "no such slice on this shard";
             return DT_R_NO_VARIABLE;
@@ -149,13 +149,13 @@ apply(struct call *c, const struct checked *p, struct dt_data_result *results)
     uint32_t i;
 
     for (i = 0; i < p->data.n_items; i++) {
-        uint64_t before = p->slices[i]->version;
+        uint64_t before = slice_version(p->slices[i]);
 
         if (!push_slice(c, p, i, &results[i]))
             return false;
         while (slice_close_round(p->slices[i], v->job))
             ;
-        if (p->slices[i]->version != before)
+        if (slice_version(p->slices[i]) != before)
             parked_wake(c->shard, p->slices[i], v->job, c->out);
     }
     count_fates(v->job, results, p->data.n_items);
@@ -197,6 +197,7 @@ handle_push(struct call *c)
     if (!r)
         return;
     m.n_items = p.data.n_items;
+    m.approximate = view_is_racy(c->session->view);
     dt_data_reply_encode(&r->header, DT_OP_PUSH, c->to.request, c->to.session,
                          view_step(c->session->view), &m);
     outbox_add_reply(c->out, r);

@@ -128,7 +128,7 @@ report_late(struct shard *shard, const struct view *v, const struct slice *s, in
             return;
         m->rank = ranks[i];
         m->life = ranks[i] < v->n_ranks ? v->ranks[ranks[i]].life : 0;
-        m->step = s->version;
+        m->step = slice_version(s);
         m->from = shard->index;
         if (shard->index == 0) {
             round_is_late(shard, m, now, out);
@@ -202,6 +202,30 @@ check_sessions(struct shard *shard, struct outbox *out)
     }
 }
 
+static bool
+has_parked(const struct view *v)
+{
+    const struct session *s;
+
+    for (s = v->sessions; s; s = s->next) {
+        if (s->parked)
+            return true;
+    }
+    return false;
+}
+
+/* Locking none: another shard may have made the version that a request here waits for. */
+static void
+check_racy(struct shard *shard, struct outbox *out)
+{
+    struct view *v;
+
+    for (v = shard->views; v; v = v->hh.next) {
+        if (view_is_racy(v) && has_parked(v))
+            view_settle(shard, v, out);
+    }
+}
+
 /* Time in which psd did not turn (SIGSTOP, a slow disk) does not run. */
 static void
 run_clock(struct shard *shard, int64_t now)
@@ -251,6 +275,7 @@ shard_tick(struct shard *shard, int64_t now, struct outbox *out)
     if (shard->control)
         control_tick(shard, now, out);
     check_rounds(shard, now, out);
+    check_racy(shard, out);
 }
 
 void

@@ -65,6 +65,13 @@ shard_running_ms(const struct shard *s)
     return atomic_load_explicit(&s->shared->running_ms, memory_order_relaxed);
 }
 
+/* Locking none: the shard that serves a rank; readers are served by shard 0. */
+static inline uint32_t
+shard_of_rank(const struct shard *s, uint32_t rank)
+{
+    return rank == DT_NO_RANK ? 0 : rank % s->shared->config.n_shards;
+}
+
 struct view *view_create(struct shard *shard,
                          const struct mail *open);         /* NULL when memory is short */
 void view_destroy(struct shard *shard, struct view *view); /* ends its sessions */
@@ -74,6 +81,12 @@ struct view *view_find_name(const struct shard *shard,
 struct attached *view_require_rank(struct view *view,
                                    uint32_t rank); /* NULL when memory is short */
 uint64_t view_step(const struct view *view);
+
+static inline bool
+view_is_racy(const struct view *v)
+{
+    return v->job->params.locking == DT_LOCK_NONE;
+}
 
 /* Close what is due: every open round of the job that membership now allows, and wake who waits. */
 void view_settle(struct shard *shard, struct view *view, struct outbox *out);

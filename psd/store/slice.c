@@ -22,10 +22,29 @@ slice_create(struct variable *variable, uint32_t index, uint32_t n, struct dt_po
     s->index = index;
     s->n = n;
     s->values = dt_block_create(pool, n * sizeof(float));
-    if (!s->values) {
-        free(s);
+    if (!s->values || !declared_make_slots(&variable->optimizer, n, pool, s->slots)) {
+        slice_destroy(s);
         return NULL;
     }
+    return s;
+}
+
+struct slice *
+slice_create_shared(struct variable *variable, uint32_t index, uint32_t n,
+                    struct shared_slice *shared)
+{
+    struct slice *s = calloc(1, sizeof(*s));
+    unsigned i;
+
+    if (!s)
+        return NULL;
+    s->variable = variable;
+    s->index = index;
+    s->n = n;
+    s->shared = shared;
+    s->values = dt_block_ref(shared->values);
+    for (i = 0; i < optimizer_n_slots(&variable->optimizer); i++)
+        s->slots[i] = dt_block_ref(shared->slots[i]);
     return s;
 }
 
@@ -62,17 +81,28 @@ replace_values(struct slice *s, struct dt_block *b)
     s->values = b;
 }
 
+/* Nobody pulls or pushes before the initial values count. */
 bool
-slice_set(struct slice *s, struct dt_pool *pool, const void *values)
+slice_set(struct slice *s, struct dt_pool *pool, const void *values, bool *first)
 {
-    struct dt_block *b = writable(s, pool);
+    struct dt_block *b = s->shared ? s->values : writable(s, pool);
 
     if (!b)
         return false;
     memcpy(b->data, values, s->n * sizeof(float));
     replace_values(s, b);
-    s->has_values = true;
+    *first = !(s->shared ? atomic_exchange(&s->shared->has_values, true) : s->own_has_values);
+    s->own_has_values = true;
     return true;
+}
+
+bool
+slice_forget(struct slice *s)
+{
+    bool had = s->shared ? atomic_exchange(&s->shared->has_values, false) : s->own_has_values;
+
+    s->own_has_values = false;
+    return had;
 }
 
 static struct push_row *
@@ -94,7 +124,7 @@ require_row(struct slice *s, uint32_t rank)
 static bool
 is_in_round(const struct slice *s, uint32_t rank)
 {
-    return rank < s->n_rows && s->rows[rank].in_step == s->version + 1;
+    return rank < s->n_rows && s->rows[rank].in_step == slice_version(s) + 1;
 }
 
 static enum dt_fate
@@ -116,7 +146,16 @@ take(struct slice *s, struct job *job, struct push_row *row, const struct push *
         return DT_FATE_NONE;
     }
     row->in_step = p->version + 1;
-    return store_fate(row, p, DT_FATE_ACCUMULATED, s->version);
+    return store_fate(row, p, DT_FATE_ACCUMULATED, slice_version(s));
+}
+
+static void
+slot_data(const struct slice *s, float **slots)
+{
+    unsigned i;
+
+    for (i = 0; i < optimizer_n_slots(&s->variable->optimizer); i++)
+        slots[i] = s->slots[i]->data;
 }
 
 /* One update by the variable's optimizer; `b` comes from writable() and becomes the values. */
@@ -124,25 +163,35 @@ static void
 update(struct slice *s, struct dt_block *b, const void *gradient)
 {
     float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
-    unsigned i;
 
-    for (i = 0; i < optimizer_n_slots(&s->variable->optimizer); i++)
-        slots[i] = s->slots[i]->data;
+    slot_data(s, slots);
     optimizer_apply(&s->variable->optimizer, b->data, s->values->data, slots, gradient, s->n,
-                    s->version);
+                    slice_version(s));
     replace_values(s, b);
+}
+
+/* Locking none: in place, while other shards do the same. Returns the version that it made. */
+static uint64_t
+update_racy(struct slice *s, const void *gradient)
+{
+    float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
+
+    slot_data(s, slots);
+    optimizer_apply_racy(&s->variable->optimizer, s->values->data, slots, gradient, s->n,
+                         slice_version(s));
+    return atomic_fetch_add_explicit(&s->shared->version, 1, memory_order_relaxed) + 1;
 }
 
 /* Synchronous: any past version. Asynchronous: one that is more than max_staleness updates old. */
 static bool
 is_stale(const struct slice *s, const struct job *job, uint64_t version)
 {
-    if (version >= s->version)
+    if (version >= slice_version(s))
         return false;
     if (job->params.consistency == DT_SYNC)
         return true;
     return job->params.max_staleness >= 0 &&
-           s->version - version > (uint64_t)job->params.max_staleness;
+           slice_version(s) - version > (uint64_t)job->params.max_staleness;
 }
 
 /* Asynchronous: an update of its own, at arrival. An abstention changes nothing. */
@@ -152,17 +201,18 @@ apply_at_once(struct slice *s, struct job *job, struct push_row *row, const stru
 {
     struct dt_block *b;
 
-    if (p->gradient) {
+    if (p->gradient && s->shared) {
+        *version = update_racy(s, p->gradient);
+    } else if (p->gradient) {
         b = writable(s, job->pool);
         if (!b) {
             *failed = true;
             return DT_FATE_NONE;
         }
         update(s, b, p->gradient);
-        s->version++;
+        *version = ++s->own_version;
     }
-    *version = s->version;
-    return store_fate(row, p, DT_FATE_APPLIED, s->version);
+    return store_fate(row, p, DT_FATE_APPLIED, *version);
 }
 
 enum dt_fate
@@ -172,7 +222,7 @@ slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_m
     struct push_row *row = require_row(s, p->rank);
 
     *failed = !row;
-    *version = s->version;
+    *version = slice_version(s);
     if (!row)
         return DT_FATE_NONE;
     if (row->life != p->life) { /* a new life starts with an empty table */
@@ -186,8 +236,8 @@ slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_m
     if (p->counter < row->counter)
         return DT_FATE_DUPLICATE;
     if (is_stale(s, job, p->version))
-        return store_fate(row, p, DT_FATE_STALE, s->version);
-    if (p->version > s->version)
+        return store_fate(row, p, DT_FATE_STALE, slice_version(s));
+    if (p->version > slice_version(s))
         return DT_FATE_AHEAD;
     if (job->params.consistency != DT_SYNC)
         return apply_at_once(s, job, row, p, version, failed);
@@ -195,7 +245,7 @@ slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_m
         membership_has_left(&job->membership, p->rank))
         return DT_FATE_REFUSED;
     if (row->in_step == p->version + 1)
-        return store_fate(row, p, DT_FATE_DUPLICATE, s->version);
+        return store_fate(row, p, DT_FATE_DUPLICATE, slice_version(s));
     return take(s, job, row, p, now_ms, failed);
 }
 
@@ -211,7 +261,7 @@ count_members(const struct slice *s, const struct job *job)
     uint32_t r;
 
     for (r = 0; r < job->membership.n; r++) {
-        if (!membership_counts(&job->membership, r, s->version))
+        if (!membership_counts(&job->membership, r, slice_version(s)))
             continue;
         t.members++;
         if (is_in_round(s, r) || membership_has_left(&job->membership, r))
@@ -257,8 +307,8 @@ static void
 advance(struct slice *s, struct job *job, uint64_t version)
 {
     accumulator_reset(&s->round);
-    s->version = version;
-    job_shared_raise_step(job->shared, s->version);
+    s->own_version = version;
+    job_shared_raise_step(job->shared, version);
 }
 
 bool
@@ -271,7 +321,7 @@ slice_close_round(struct slice *s, struct job *job)
         return false;
     t = count_members(s, job);
     if (t.members == 0) {
-        next = membership_next_after(&job->membership, s->version);
+        next = membership_next_after(&job->membership, slice_version(s));
         if (next == MEMBERSHIP_OPEN)
             return false;
         job_count(job, JOB_DROPPED, s->round.sum ? s->round.n_pushed : 0);
@@ -282,7 +332,7 @@ slice_close_round(struct slice *s, struct job *job)
         return false;
     if (has_divisor(s, job) && !apply_round(s, job))
         return false;
-    advance(s, job, s->version + 1);
+    advance(s, job, slice_version(s) + 1);
     return true;
 }
 
@@ -292,7 +342,7 @@ slice_missing(const struct slice *s, const struct job *job, uint32_t *ranks, uin
     uint32_t r, n = 0;
 
     for (r = 0; r < job->membership.n; r++) {
-        if (!membership_counts(&job->membership, r, s->version) || is_in_round(s, r) ||
+        if (!membership_counts(&job->membership, r, slice_version(s)) || is_in_round(s, r) ||
             membership_has_left(&job->membership, r))
             continue;
         if (n < max)

@@ -3,7 +3,9 @@
  *
  * Invariants: `values` is never written while it is shared; version = number of rounds closed; a
  * rank's gradient is in the open round exactly when rows[rank].in_step == version + 1.
- * Thread rule: the home shard alone.
+ * Locking none: every shard has a struct slice of its own with the push rows of the ranks that it serves;
+ * values, slots and version are those of `shared`, written in place by all shards at once (racy.h).
+ * Thread rule: the slice's shard alone.
  */
 #ifndef PSD_STORE_SLICE_H
 #define PSD_STORE_SLICE_H
@@ -14,6 +16,7 @@
 #include "proto/wire/data.h"
 #include "psd/optim/optimizer.h"
 #include "psd/store/accumulator.h"
+#include "psd/store/declared.h"
 #include "psd/store/membership.h"
 
 struct variable;
@@ -31,23 +34,38 @@ struct push_row { /* the last push of one rank, tagged with the worker's life */
 struct slice {
     struct variable *variable; /* borrowed */
     uint32_t index;
-    uint32_t n; /* elements */
-    bool has_values;
-    uint64_t version;
-    struct dt_block *values;                     /* shared with replies */
-    struct dt_block *slots[OPTIMIZER_MAX_SLOTS]; /* owned */
+    uint32_t n;                                  /* elements */
+    struct shared_slice *shared;                 /* locking none, borrowed; else NULL */
+    bool own_has_values;                         /* unless shared: slice_has_values() */
+    uint64_t own_version;                        /* unless shared: slice_version() */
+    struct dt_block *values;                     /* a reference; shared with replies */
+    struct dt_block *slots[OPTIMIZER_MAX_SLOTS]; /* references */
     struct accumulator round;
     uint32_t n_rows;
     struct push_row *rows; /* owned; by rank */
     void *waiters;         /* for the layer above: the requests parked on this slice */
 };
 
+/* NULL when memory is short. */
 struct slice *slice_create(struct variable *variable, uint32_t index, uint32_t n,
                            struct dt_pool *pool);
+struct slice *slice_create_shared(struct variable *variable, uint32_t index, uint32_t n,
+                                  struct shared_slice *shared);
 void slice_destroy(struct slice *slice); /* NULL-safe; waiters must be gone */
 
-/* Initial values. False when memory is short. */
-bool slice_set(struct slice *slice, struct dt_pool *pool, const void *values);
+/* Updates applied so far; in synchronous jobs the step. Locking none: approximate, but a shard never sees
+ * it go back. */
+static inline uint64_t
+slice_version(const struct slice *s)
+{
+    return s->shared ? atomic_load_explicit(&s->shared->version, memory_order_relaxed)
+                     : s->own_version;
+}
+
+/* Initial values. False when memory is short. *first: there were none before. */
+bool slice_set(struct slice *slice, struct dt_pool *pool, const void *values, bool *first);
+/* The initial values do not count; returns whether there were any. */
+bool slice_forget(struct slice *slice);
 
 struct push { /* one worker's gradient for one slice */
     uint32_t rank;

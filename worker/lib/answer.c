@@ -102,6 +102,7 @@ take_data(struct message *m, const struct dt_data_reply *r, const struct dt_mess
     struct dtw_result *result = &m->handle->result;
     uint32_t i;
 
+    result->approximate = result->approximate || r->approximate;
     for (i = 0; i < m->n_items; i++) {
         const struct message_item *it = &m->items[i];
 

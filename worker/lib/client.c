@@ -58,6 +58,8 @@ client_is_task_ready(const struct task *t)
     uint32_t i;
 
     for (i = 0; i < t->n_shards; i++) {
+        if (!client_uses_shard(t->client, i, t->n_shards))
+            continue;
         if (!t->shards[i] || t->shards[i]->state != CONNECTION_READY)
             return false;
     }

@@ -104,6 +104,13 @@ enum dtw_status client_check_answers(const struct dtw_client *client, struct dtw
 /* Wait until every connection has a session. Lock held. */
 enum dtw_status client_wait_ready(struct dtw_client *client, struct dtw_error *err);
 
+/* Locking none: psd serves all slices for this rank on one shard; beside it only shard 0 is needed. */
+static inline bool
+client_uses_shard(const struct dtw_client *client, uint32_t shard, uint32_t n_shards)
+{
+    return client->params.locking != DT_LOCK_NONE || shard == 0 || shard == client->rank % n_shards;
+}
+
 /* dt_status -> dtw_status: the one place (status.c). */
 enum dtw_status client_status(enum dt_status status);
 

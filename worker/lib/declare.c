@@ -248,7 +248,7 @@ read_home(struct dtw_client *client, const struct task *t, struct dt_reader *r)
     if (v->decl.task != t->index || homes.len != v->n_slices)
         return false;
     for (i = 0; i < homes.len; i++) {
-        if (homes.p[i] >= t->n_shards)
+        if (homes.p[i] >= t->n_shards || !client_uses_shard(client, homes.p[i], t->n_shards))
             return false;
     }
     v->id = (uint32_t)id;

@@ -134,6 +134,7 @@ struct dtw_result {
     uint64_t
         staleness; /* async: the most updates that a slice saw between this worker's pull and push */
     bool partial;  /* some slices were taken and some were not */
+    bool approximate; /* locking none: step and staleness may be off by a few */
 };
 
 DTW_API void dtw_options_init(struct dtw_options *options);

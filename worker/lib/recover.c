@@ -131,7 +131,7 @@ update_peers(struct task *t, const struct dt_hello_reply *m, bool anew, int64_t 
 
     t->n_shards = m->n_shards;
     for (i = 1; i < DT_MAX_SHARDS; i++) {
-        if (i < m->n_shards) {
+        if (i < m->n_shards && client_uses_shard(t->client, i, m->n_shards)) {
             if (!update_peer(t, i, m->peers[i], anew, now))
                 return;
         } else if (t->shards[i]) {

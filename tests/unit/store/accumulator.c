@@ -68,7 +68,7 @@ Test(accumulator, homes_are_least_bytes_then_lowest_index)
     declare(&decls[0], "a", DT_SLICE_ELEMENTS + 1, 0); /* two slices: 1 MiB and 4 bytes */
     declare(&decls[1], "b", 10, 1);                    /* of another ps task */
     declare(&decls[2], "c", 5, 0);
-    d = declared_create(decls, 3, 0, 3);
+    d = declared_create(decls, 3, &(struct declared_place){.n_shards = 3}, NULL);
     cr_assert_not_null(d);
     cr_assert_eq(d->n_slices, 3);
     cr_assert_eq(d->variables[0].homes[0], 0);

@@ -12,6 +12,8 @@ TestSuite(slots, .timeout = 80);
 
 enum { ELEMENTS = DT_SLICE_ELEMENTS + 5 };
 
+static const struct declared_place here = {.task = 0, .n_shards = 1, .ranks = 1};
+
 struct house {
     struct dt_pool *pool;
     struct job_shared *shared;
@@ -27,18 +29,19 @@ open_house(uint32_t consistency)
     struct dt_declaration d = {.name = "w", .n_dims = 1, .shape = {ELEMENTS}, .optimizer = "adam"};
     struct dt_job_params params;
     uint32_t i;
+    bool first;
 
     d.n_params = 1;
     d.params[0] = (struct dt_optimizer_param){"lr", .1f};
     dt_job_params_default(&params);
     params.consistency = consistency;
-    h.shared->declared = declared_create(&d, 1, 0, 1);
+    h.shared->declared = declared_create(&d, 1, &here, NULL);
     h.job = job_create(1, "job", &params, h.shared, h.pool);
     cr_assert(h.job && job_declare(h.job, 0));
     for (i = 0; i < DT_SLICE_ELEMENTS; i++)
         ones[i] = 1;
     for (i = 0; i < 2; i++)
-        cr_assert(slice_set(job_find_slice(h.job, 0, i), h.pool, ones));
+        cr_assert(slice_set(job_find_slice(h.job, 0, i), h.pool, ones, &first) && first);
     h.job->initialised = true;
     return h;
 }
@@ -59,7 +62,7 @@ push(struct house *h, struct slice *s, const float *gradient, uint64_t weight)
     struct push p = {
         .life = 7,
         .counter = ++counter,
-        .version = s->version,
+        .version = slice_version(s),
         .weight = weight,
         .count = weight > 0,
         .gradient = gradient,
@@ -101,7 +104,7 @@ Test(slots, each_slice_counts_its_own_updates)
     is_as_at_first(big);
     is_as_at_first(small);
     cr_assert_eq(push(&h, small, g, 4), DT_FATE_ACCUMULATED);
-    cr_assert_eq(small->version, 1);
+    cr_assert_eq(slice_version(small), 1);
     cr_expect_float_eq(((const float *)small->values->data)[0], .9, 1e-6);
     cr_expect_float_eq(((const float *)small->values->data)[4], 1.1, 1e-6);
     cr_expect_eq(((const float *)small->values->data)[2], 1);
@@ -119,7 +122,7 @@ Test(slots, a_round_without_divisor_moves_the_version_alone)
     struct slice *s = job_find_slice(h.job, 0, 1);
 
     cr_assert_eq(push(&h, s, NULL, 0), DT_FATE_ACCUMULATED);
-    cr_assert_eq(s->version, 1);
+    cr_assert_eq(slice_version(s), 1);
     is_as_at_first(s);
     close_house(&h);
 }
@@ -132,7 +135,7 @@ Test(slots, an_asynchronous_abstention_changes_nothing)
 
     push(&h, s, NULL, 0);
     is_as_at_first(s);
-    cr_assert_eq(s->version, 0);
+    cr_assert_eq(slice_version(s), 0);
     cr_assert_eq(push(&h, s, g, 1), DT_FATE_APPLIED);
     cr_expect_eq(slot(s, 2, 0), .9f * .9f);
     close_house(&h);
@@ -165,9 +168,9 @@ Test(slots, the_charge_counts_values_accumulator_and_slots)
     d.n_params = 1;
     d.params[0] = (struct dt_optimizer_param){"lr", .1f};
     strcpy(d.optimizer, "sgd");
-    sgd = declared_charge(&d, 1, 0, 1);
+    sgd = declared_charge(&d, 1, &here);
     strcpy(d.optimizer, "adagrad");
-    cr_expect_eq(declared_charge(&d, 1, 0, 1), sgd + block);
+    cr_expect_eq(declared_charge(&d, 1, &here), sgd + block);
     strcpy(d.optimizer, "adam");
-    cr_expect_eq(declared_charge(&d, 1, 0, 1), sgd + 2 * block + 2 * dt_block_charge(4));
+    cr_expect_eq(declared_charge(&d, 1, &here), sgd + 2 * block + 2 * dt_block_charge(4));
 }

@@ -1,0 +1,100 @@
+/*
+ * racy.c - the racy kernels of locking none: alone they give the bits of the ordinary rules; several
+ * threads at once lose updates but never tear an element.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "psd/optim/racy.h"
+#include "samples.h"
+#include "state.h"
+
+TestSuite(racy, .timeout = 120);
+
+static void
+expect_equal(const struct state *a, const struct state *b, const char *rule)
+{
+    unsigned i;
+
+    cr_assert_arr_eq(a->w, b->w, a->n * sizeof(float), "%s, n = %zu", rule, a->n);
+    for (i = 0; i < optimizer_n_slots(&a->optimizer); i++)
+        cr_assert_arr_eq(a->slots[i], b->slots[i],
+                         optimizer_slot_elements(&a->optimizer, i, a->n) * sizeof(float),
+                         "%s, slot %u", rule, i);
+}
+
+static void
+same_bits(const char *rule, const struct optimizer_param *params, size_t n)
+{
+    float *w = samples(1, n);
+    struct state a = state_create(rule, params, w, n), b = state_create(rule, params, w, n);
+    unsigned step;
+
+    for (step = 0; step < 4; step++) {
+        float *g = samples(step + 2, n);
+        void *base;
+        const void *moved = unaligned_copy(g, n, step, &base);
+
+        state_apply(&a, g);
+        optimizer_apply_racy(&b.optimizer, b.w, b.slots, moved, n, 0);
+        expect_equal(&a, &b, rule);
+        free(base);
+        free(g);
+    }
+    state_destroy(&a);
+    state_destroy(&b);
+    free(w);
+}
+
+Test(racy, alone_each_rule_gives_the_bits_of_its_twin)
+{
+    static const struct optimizer_param lr[] = {{"lr", .1f}, {NULL, 0}}, none[] = {{NULL, 0}};
+    size_t i;
+
+    for (i = 0; i < N_SIZES; i++) {
+        same_bits("sgd", lr, sample_sizes[i]);
+        same_bits("adagrad", lr, sample_sizes[i]);
+        same_bits("adam", lr, sample_sizes[i]);
+        same_bits("add", none, sample_sizes[i]);
+        same_bits("assign", none, sample_sizes[i]);
+    }
+}
+
+enum { ELEMENTS = 1000, PUSHES = 500, THREADS = 2 };
+
+static float ones[ELEMENTS];
+
+static void *
+add_ones(void *w)
+{
+    unsigned i;
+
+    for (i = 0; i < PUSHES; i++)
+        racy_add(w, ones, ELEMENTS);
+    return NULL;
+}
+
+Test(racy, threads_lose_updates_but_every_element_is_whole)
+{
+    static float w[ELEMENTS];
+    pthread_t threads[THREADS];
+    double sum = 0;
+    unsigned i;
+
+    for (i = 0; i < ELEMENTS; i++)
+        ones[i] = 1;
+    for (i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, add_ones, w), 0);
+    for (i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (i = 0; i < ELEMENTS; i++) {
+        cr_assert(w[i] > 0 && w[i] <= THREADS * PUSHES && w[i] == floorf(w[i]), "w[%u] = %g", i,
+                  (double)w[i]);
+        sum += (double)w[i];
+    }
+    fprintf(stderr, "lost: %.3f %%\n", 100 - sum / ELEMENTS / PUSHES / THREADS * 100);
+}
