@@ -61,16 +61,25 @@ write_numbers(const char *key, const uint64_t *numbers, uint32_t n, struct dt_bu
         dt_write_u64(b, numbers[i]);
 }
 
-/* Empty arrays: another ps task holds it. */
+static void
+add_slice(struct load *load, uint32_t shard, const struct declared_variable *v, uint32_t slice)
+{
+    load->slices[shard]++;
+    load->bytes[shard] += dt_slice_elements(v->elements, slice) * sizeof(float);
+}
+
+/* Empty arrays: another ps task holds it. Locking none: every shard serves every slice. */
 static void
 write_homes(const struct declared_variable *v, uint32_t n_shards, struct dt_buffer *b)
 {
-    uint32_t i, n = v->n_slices ? n_shards : 0;
+    uint32_t i, k, n = v->n_slices ? n_shards : 0;
     struct load load = {{0}, {0}};
 
     for (i = 0; i < v->n_slices; i++) {
-        load.slices[v->homes[i]]++;
-        load.bytes[v->homes[i]] += dt_slice_elements(v->elements, i) * sizeof(float);
+        for (k = 0; k < n_shards; k++) {
+            if (!v->homes || v->homes[i] == k)
+                add_slice(&load, k, v, i);
+        }
     }
     write_numbers("shard_slices", load.slices, n, b);
     write_numbers("shard_bytes", load.bytes, n, b);

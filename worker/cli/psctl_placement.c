@@ -201,7 +201,7 @@ print_sums(const json_t *job, FILE *out)
     {
         long long n = (long long)json_integer_value(v);
 
-        fprintf(out, "  shard %zu holds %lld slice%s, ", i, n, n == 1 ? "" : "s");
+        fprintf(out, "  shard %zu serves %lld slice%s, ", i, n, n == 1 ? "" : "s");
         print_bytes((long long)json_integer_value(json_array_get(bytes, i)), out);
         fputc('\n', out);
     }

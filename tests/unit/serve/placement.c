@@ -176,7 +176,7 @@ describe(struct dt_declaration *d, const char *name, uint64_t rows, uint64_t col
 }
 
 static struct cluster *
-start(uint32_t n_shards, struct dt_declaration *decls, uint32_t n)
+start(uint32_t n_shards, uint32_t locking, struct dt_declaration *decls, uint32_t n)
 {
     struct cluster *c = cluster_create(n_shards);
     struct dt_job_params p;
@@ -184,6 +184,8 @@ start(uint32_t n_shards, struct dt_declaration *decls, uint32_t n)
 
     dt_job_params_default(&p);
     p.tasks = 2;
+    p.locking = locking;
+    p.consistency = locking == DT_LOCK_NONE ? DT_ASYNC : DT_SYNC;
     worker_at_init(&w, 0);
     worker_hello_all(c, &w, "job", &p);
     cr_assert_eq(worker_declare(c, &w, decls, n), DT_OK);
@@ -202,7 +204,7 @@ check_two_variables(uint32_t n_shards)
 
     describe(&decls[0], "big", 3, DT_SLICE_ELEMENTS + 1, 0);
     describe(&decls[1], "elsewhere", 7, 5, 1);
-    c = start(n_shards, decls, 2);
+    c = start(n_shards, DT_LOCK_SLICE, decls, 2);
     p = fetch(c, "job", 0);
     cr_assert_str_eq(p->name, "job");
     cr_assert(p->ps_task == 0 && p->ps_tasks == 2 && p->shards == n_shards && p->is_last);
@@ -238,6 +240,21 @@ Test(placement, of_several_shards)
     check_two_variables(3);
 }
 
+Test(placement, of_locking_none_every_shard_serves_all)
+{
+    struct dt_declaration d;
+    struct cluster *c;
+    struct page *p;
+
+    describe(&d, "big", 3, DT_SLICE_ELEMENTS + 1, 0);
+    c = start(2, DT_LOCK_NONE, &d, 1);
+    p = fetch(c, "job", 0);
+    cr_assert(p->rows[0].n_shards == 2 && p->rows[0].slices[0] == 4 && p->rows[0].slices[1] == 4);
+    cr_assert(p->rows[0].shard_bytes[1] == p->rows[0].bytes);
+    free(p);
+    cluster_destroy(c);
+}
+
 Test(placement, comes_page_by_page)
 {
     uint32_t n = 2 * DT_PLACEMENT_PAGE + 3, at = 0, pages = 0, i;
@@ -251,7 +268,7 @@ Test(placement, comes_page_by_page)
         snprintf(name, sizeof(name), "%0*u", DT_MAX_NAME, i);
         describe(&decls[i], name, 2, 1, i % 2);
     }
-    c = start(2, decls, n);
+    c = start(2, DT_LOCK_SLICE, decls, n);
     do {
         p = fetch(c, "job", at);
         for (i = 0; i < p->n; i++, at++)
