@@ -306,7 +306,7 @@ Test(placement, what_is_no_request_is_refused)
     struct answer *a;
 
     describe(&d, "v", 1, 1, 0);
-    c = start(2, &d, 1);
+    c = start(2, DT_LOCK_SLICE, &d, 1);
     a = ask(c, "other", 0);
     cr_assert_eq(a->head.status, DT_R_NO_JOB);
     cr_assert(strstr(a->head.text, "other"), "%s", a->head.text);
