@@ -1,0 +1,157 @@
+/*
+ * bench.c - options, output, and a psd process. Main thread.
+ */
+#include "bench.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/base/parse.h"
+
+static struct bench_psd *running; /* removed when a benchmark fails */
+
+_Noreturn void
+bench_fail(const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("bench: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    if (running)
+        bench_psd_stop(running);
+    exit(1);
+}
+
+void
+bench_init(struct bench *b, int argc, char **argv)
+{
+    int i;
+
+    *b = (struct bench){.seconds = 1, .result = json_object()};
+    json_object_set_new(b->result, "rows", json_array());
+    for (i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--json")) {
+            b->json = true;
+        } else if (!strcmp(argv[i], "--seconds") && i + 1 < argc &&
+                   dt_parse_double(argv[i + 1], &b->seconds) && b->seconds > 0) {
+            i++;
+        } else {
+            fprintf(stderr, "usage: %s [--seconds S] [--json]\n", argv[0]);
+            exit(64);
+        }
+    }
+}
+
+static void
+print_value(const char *key, const json_t *v)
+{
+    if (json_is_string(v))
+        printf("%12s", json_string_value(v));
+    else if (json_is_integer(v))
+        printf("%12lld", (long long)json_integer_value(v));
+    else if (json_is_real(v))
+        printf("%12.4g", json_real_value(v));
+    else
+        printf("%12s", key);
+}
+
+static void
+print_row(const json_t *row, bool head)
+{
+    const char *key;
+    json_t *v;
+
+    json_object_foreach((json_t *)row, key, v) print_value(key, head ? NULL : v);
+    putchar('\n');
+    fflush(stdout);
+}
+
+void
+bench_row(struct bench *b, json_t *row)
+{
+    json_t *rows = json_object_get(b->result, "rows");
+
+    if (!row)
+        bench_fail("short of memory");
+    if (!b->json && json_array_size(rows) == 0)
+        print_row(row, true);
+    if (!b->json)
+        print_row(row, false);
+    json_array_append_new(rows, row);
+}
+
+void
+bench_note(struct bench *b, const char *name, double value)
+{
+    json_object_set_new(b->result, name, json_real(value));
+    if (!b->json)
+        printf("%s: %.4g\n", name, value);
+}
+
+void
+bench_finish(struct bench *b)
+{
+    if (b->json) {
+        json_dumpf(b->result, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        putchar('\n');
+    }
+    json_decref(b->result);
+}
+
+/* psd's path: beside this program. */
+static void
+find_psd(char *path, size_t bytes)
+{
+    ssize_t n = readlink("/proc/self/exe", path, bytes - 1);
+    char *slash;
+
+    path[n > 0 ? n : 0] = 0;
+    slash = strrchr(path, '/');
+    if (!slash || (size_t)(slash - path) + sizeof("/psd") > bytes)
+        bench_fail("where is psd?");
+    strcpy(slash, "/psd");
+}
+
+void
+bench_psd_start(struct bench_psd *p, unsigned n_shards)
+{
+    char path[4096], shards[32];
+
+    find_psd(path, sizeof(path));
+    strcpy(p->directory, "/tmp/psd-bench-XXXXXX");
+    if (!mkdtemp(p->directory))
+        bench_fail("no directory under /tmp");
+    snprintf(p->endpoint, sizeof(p->endpoint), "ipc://%s/psd", p->directory);
+    snprintf(shards, sizeof(shards), "shards=%u", n_shards);
+    p->pid = fork();
+    if (p->pid < 0)
+        bench_fail("no process for psd");
+    if (p->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        execl(path, "psd", "--listen", p->endpoint, "--admin", "none", "-o", shards, "-o",
+              "log_level=warning", NULL);
+        _exit(127);
+    }
+    running = p;
+}
+
+void
+bench_psd_stop(struct bench_psd *p)
+{
+    int status = 0;
+
+    running = NULL;
+    kill(p->pid, SIGTERM);
+    if (waitpid(p->pid, &status, 0) != p->pid || status != 0)
+        bench_fail("psd ended with status %d", status);
+    rmdir(p->directory);
+}

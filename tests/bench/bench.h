@@ -1,0 +1,49 @@
+/*
+ * bench.h - what the benchmarks share: options, a psd process of their own, output.
+ *
+ * A benchmark that fails prints one line and ends the process with 1; the psd dies with it.
+ */
+#ifndef TEST_BENCH_H
+#define TEST_BENCH_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "worker/lib/dtworker.h"
+
+struct bench {
+    double seconds; /* of one point */
+    bool json;
+    json_t *result; /* owned: "rows" and what else is told */
+};
+
+/* --seconds S, --json; anything else ends the process with 64. */
+void bench_init(struct bench *b, int argc, char **argv);
+/* A row of the table: one object; takes it. */
+void bench_row(struct bench *b, json_t *row);
+/* A number beside the table. */
+void bench_note(struct bench *b, const char *name, double value);
+/* Prints the JSON object where --json was given. */
+void bench_finish(struct bench *b);
+_Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+struct bench_psd {
+    pid_t pid;
+    char directory[64];
+    char endpoint[96];
+};
+
+/* The psd beside this program, on an ipc socket in a directory of its own. */
+void bench_psd_start(struct bench_psd *p, unsigned n_shards);
+void bench_psd_stop(struct bench_psd *p); /* SIGTERM; it must end with 0 */
+
+/* Yardsticks; each runs for `seconds`. */
+/* One DEALER sends frames of `bytes` to one ROUTER over ipc, `window` in flight, each answered by a few bytes:
+ * messages a second. */
+double yardstick_router_dealer(size_t bytes, unsigned window, double seconds);
+/* kernel_add over `elements` in one thread: calls a second. */
+double yardstick_add(size_t elements, double seconds);
+
+#endif
