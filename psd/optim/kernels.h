@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* acc[i] = scale * g[i]   and   acc[i] += scale * g[i] */
+/* acc[i] = scale * g[i] (acc may be g)   and   acc[i] += scale * g[i] */
 void kernel_scale(float *acc, const void *g, float scale, size_t n);
 void kernel_axpy(float *acc, const void *g, float scale, size_t n);
 /* g[i] /= divisor (in place) */

@@ -5,7 +5,6 @@
 #include "psd/optim/optimizer.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -251,6 +250,20 @@ find_param(const struct optimizer_rule *rule, const char *name)
             return (int)i;
     }
     return -1;
+}
+
+const char *
+optimizer_name_at(unsigned index)
+{
+    return index < N_RULES ? rules[index].name : NULL;
+}
+
+bool
+optimizer_has_rate(const char *name)
+{
+    const struct optimizer_rule *rule = find_rule(name);
+
+    return rule && find_param(rule, "lr") >= 0;
 }
 
 /* Also false for NaN. */

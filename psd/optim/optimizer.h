@@ -4,6 +4,7 @@
 #ifndef PSD_OPTIM_OPTIMIZER_H
 #define PSD_OPTIM_OPTIMIZER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,12 @@ struct optimizer_param { /* name -> value as declared */
 enum dt_status optimizer_init(struct optimizer *o, const char *rule,
                               const struct optimizer_param *params, unsigned n,
                               struct dt_error *err);
+
+/* The names of the rules, one after the other; NULL past the end. */
+const char *optimizer_name_at(unsigned index);
+/* Does the rule of that name step against a gradient, at a rate (its parameter lr)? False for add and assign,
+ * which take what is pushed as it is, and for an unknown name. */
+bool optimizer_has_rate(const char *rule);
 
 /* Slots: what a rule keeps beside the values of a slice. adagrad: accumulator; adam: m, v, beta1_power,
  * beta2_power; the others: none. The caller holds them, filled with the start value at first; they and

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/buffer.h"
+
 /* Set by `run` for each worker, or not for them. */
 static bool
 is_own(const char *name)
@@ -49,6 +51,19 @@ choice(const char *choices, int index)
     return strndup(choices, strcspn(choices, "|"));
 }
 
+/* "a,b,c" (allocated); NULL when memory is short. */
+static char *
+joined(char *const *list)
+{
+    struct dt_buffer text = {0};
+
+    for (unsigned i = 0; list && list[i]; i++)
+        dt_buffer_printf(&text, "%s%s", i ? "," : "", list[i]);
+    char *copy = text.failed ? NULL : strdup(dt_buffer_str(&text));
+    dt_buffer_deinit(&text);
+    return copy;
+}
+
 /* The value of `row` as text (allocated); NULL when memory is short. */
 static char *
 value_text(const struct dt_option *row, const struct settings *s)
@@ -75,9 +90,10 @@ value_text(const struct dt_option *row, const struct settings *s)
         return choice(row->choices, *(const int *)p);
     case DT_OPT_STRING:
         return strdup(*(char *const *)p);
+    case DT_OPT_CSV:
+        return joined(*(char *const *const *)p);
     case DT_OPT_FLAG:
     case DT_OPT_LIST:
-    case DT_OPT_CSV:
         break; /* none of these is shared */
     }
     return n < 0 ? NULL : text;

@@ -13,6 +13,8 @@
 
 #include "proto/base/parse.h"
 #include "proto/net/context.h"
+#include "worker/cli/pins.h"
+#include "worker/cli/row.h"
 #include "worker/train/model.h"
 #include "worker/train/order.h"
 
@@ -54,7 +56,9 @@
 #define ROW_SAVE(help_) ROW("save", STRING, save, .arg = "FILE", .help = (help_))
 #define ROW_METRICS(help_) ROW("metrics", STRING, metrics, .arg = "FILE", .help = (help_))
 
-#define ALGORITHM_HELP "ssgd, sagn, downpour, downpour-easy, agn or local"
+#define ALGORITHM_HELP "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn or local"
+
+#define OPTIMIZERS "sgd, adagrad, adam"
 
 #define ROWS_SHARED                                                                                \
     ROW("algorithm", STRING, algorithm, .def = "ssgd", .arg = "NAME", .help = ALGORITHM_HELP),     \
@@ -74,6 +78,15 @@
             .help = "learning rate on psd (local: of the worker); 0: the algorithm's own"),        \
         ROW("local-lr", DOUBLE, local_lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",         \
             .help = "rate of the steps within a window; 0: the algorithm's own"),                  \
+        ROW("lr-per-rank", CSV, lr_per_rank, .arg = "A,B,...",                                     \
+            .help = "ssgd-diff-lr: the rate of each rank; default: its own rate / M for each"),    \
+        ROW("local-optimizer", STRING, local_optimizer, .arg = "NAME",                             \
+            .help = "of the steps within a window, instead of the algorithm's own: " OPTIMIZERS),  \
+        ROW("server-optimizer", STRING, server_optimizer, .arg = "NAME",                           \
+            .help = "on psd, instead of the algorithm's own: " OPTIMIZERS),                        \
+        ROW("window-reduction", ENUM, window_reduction, .def = "own", .choices = "own|mean|sum",   \
+            .arg = "HOW",                                                                          \
+            .help = "over the gradients of a window: mean, sum, or the algorithm's own"),          \
         ROW("window", U64, window, .def = "0", .min = 0, .max = 1e6, .arg = "T",                   \
             .help = "batches between two exchanges; 0: the algorithm's own"),                      \
         ROW("max-staleness", I64, max_staleness, .def = "-1", .min = -1, .max = 1e15, .arg = "N",  \
@@ -84,6 +97,10 @@
             .arg = "N", .help = "N gradients close a round, later ones are dropped; 0: all"),      \
         ROW("reduce", ENUM, reduce, .def = "mean", .choices = "mean|count|sum", .arg = "HOW",      \
             .help = "over the gradients of a round: mean (by rows), count (by batches), sum"),     \
+        ROW("place", CSV, place, .arg = "NAME=P,...",                                              \
+            .help = "pin variables of the model to ps tasks, as in dense1/kernel=0"),              \
+        ROW("placement", ENUM, placement, .def = "greedy", .choices = "greedy|round-robin",        \
+            .arg = "HOW", .help = "the other variables: greedy (fewest bytes) or round-robin"),    \
         ROW("on-loss", ENUM, on_loss, .def = "shrink", .choices = "shrink|fail", .arg = "WHAT",    \
             .help = "a worker is lost: shrink (go on without it) or fail"),                        \
         ROW("lease", DURATION, lease_ms, .def = "10s", .min = 100, .max = 1e9, .arg = "TIME",      \
@@ -174,7 +191,7 @@ settings_reduce(const struct settings *s)
 {
     static const char *const names[] = {"mean", "count", "sum"};
 
-    return names[s->reduce];
+    return settings_algorithm(s)->has_rank_rates ? "sum" : names[s->reduce];
 }
 
 const char *
@@ -185,9 +202,19 @@ settings_on_loss(const struct settings *s)
     return names[s->on_loss];
 }
 
+const char *
+settings_placement(const struct settings *s)
+{
+    static const char *const names[] = {"greedy", "round-robin"};
+
+    return names[s->placement];
+}
+
 double
 settings_lr(const struct settings *s)
 {
+    if (settings_algorithm(s)->has_rank_rates)
+        return 1;
     return s->lr > 0 ? s->lr : settings_algorithm(s)->lr;
 }
 
@@ -240,9 +267,13 @@ check_consistency(const struct settings *s, struct dt_error *err)
     return DT_OK;
 }
 
+/* `table`: of the command whose options `s` holds. */
 static enum dt_status
-check_training(const struct settings *s, struct dt_error *err)
+check_training(const struct settings *s, const struct dt_option *table, unsigned n_ps,
+               struct dt_error *err)
 {
+    enum dt_status r;
+
     if (!settings_algorithm(s))
         return unknown_algorithm(s, err);
     if (model_check_spec(s->model, err) != DT_OK)
@@ -259,7 +290,10 @@ check_training(const struct settings *s, struct dt_error *err)
         return dt_fail(err, DT_E_USAGE,
                        "--aggregate %llu is more than the %llu workers: use at most --workers",
                        (unsigned long long)s->aggregate, (unsigned long long)s->workers);
-    return check_consistency(s, err);
+    r = check_consistency(s, err);
+    if (r == DT_OK)
+        r = row_check(s, table, err);
+    return r == DT_OK ? pins_check(s, table, n_ps, err) : r;
 }
 
 static enum dt_status
@@ -292,7 +326,7 @@ check_endpoints(const struct settings *s, struct dt_error *err)
 enum dt_status
 settings_check_train(const struct settings *s, struct dt_error *err)
 {
-    enum dt_status r = check_training(s, err);
+    enum dt_status r = check_training(s, settings_train, settings_n_ps(s), err);
 
     if (r != DT_OK)
         return r;
@@ -350,7 +384,7 @@ settings_check_run(struct settings *s, struct dt_error *err)
     if (settings_algorithm(s) && !algorithm_needs_ps(settings_algorithm(s)) &&
         !dt_options_given(settings_run, s, "workers"))
         s->workers = 1;
-    r = check_training(s, err);
+    r = check_training(s, settings_run, (unsigned)s->ps_tasks, err);
     if (r == DT_OK && !algorithm_needs_ps(settings_algorithm(s)))
         r = check_local(s, err);
     for (unsigned rank = 0; r == DT_OK && rank < s->workers; rank++)

@@ -45,6 +45,12 @@ struct settings {
     double lr;       /* 0: the algorithm's own; settings_lr() */
     double local_lr; /* likewise */
     uint64_t window; /* likewise */
+    char **lr_per_rank;
+    char *local_optimizer;  /* NULL: the algorithm's own; settings_row() */
+    char *server_optimizer; /* likewise */
+    int window_reduction;   /* index into own|mean|sum */
+    char **place;           /* "NAME=TASK" */
+    int placement;
     int64_t max_staleness;
     uint64_t wait_for_step;
     uint64_t threads;
@@ -72,13 +78,15 @@ enum dt_status settings_check_run(struct settings *s, struct dt_error *err);
 
 /* After settings_check_*: never NULL. */
 const struct algorithm *settings_algorithm(const struct settings *s);
-/* What was given, or the algorithm's own. */
+/* What was given, or the algorithm's own; settings_lr is the rate on psd (local: of the one rule). row.h has the
+ * rest of the row. */
 double settings_lr(const struct settings *s);
 double settings_local_lr(const struct settings *s);
 uint32_t settings_window(const struct settings *s);
 unsigned settings_n_ps(const struct settings *s);
 enum dt_log_level settings_log_level(const struct settings *s);
 const char *settings_reduce(const struct settings *s);
+const char *settings_placement(const struct settings *s);
 const char *settings_on_loss(const struct settings *s);
 /* --step-delay of `rank` in `run` (milliseconds). DT_E_USAGE. */
 enum dt_status settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms,

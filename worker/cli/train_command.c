@@ -13,8 +13,10 @@
 
 #include "worker/cli/command.h"
 #include "worker/cli/exit_code.h"
+#include "worker/cli/pins.h"
 #include "worker/cli/progress.h"
 #include "worker/cli/report.h"
+#include "worker/cli/row.h"
 #include "worker/cli/score.h"
 #include "worker/cli/stop.h"
 #include "worker/lib/dtworker.h"
@@ -30,6 +32,7 @@
 
 struct training {
     const struct settings *s;
+    struct algorithm row; /* with what the options change in it */
     struct data data;
     struct model *model;       /* owned */
     struct dtw_client *client; /* owned; NULL: no psd */
@@ -153,6 +156,19 @@ start_line(struct training *t)
                   t->steps_per_epoch);
 }
 
+/* Who joins beyond the ranks of --lr-per-rank has no rate there. */
+static void
+rate_line(const struct training *t)
+{
+    const struct settings *s = t->s;
+
+    if (t->row.has_rank_rates && s->lr_per_rank && s->rank >= s->workers)
+        dt_log(DT_LOG_NOTICE,
+               "--lr-per-rank has no rate of rank %llu: it takes %g, %s's own / %llu",
+               (unsigned long long)s->rank, settings_rank_lr(s), s->algorithm,
+               (unsigned long long)s->workers);
+}
+
 static enum dtw_status
 open_client(struct training *t, struct dtw_error *err)
 {
@@ -166,8 +182,11 @@ open_client(struct training *t, struct dtw_error *err)
     o.rank = (unsigned)s->rank;
     o.workers = (unsigned)s->workers;
     o.fresh = s->fresh;
-    if (settings_algorithm(s)->consistency == CONSISTENCY_ASYNC)
+    if (t->row.consistency == CONSISTENCY_ASYNC)
         o.consistency = "async";
+    if (t->row.locking == LOCKING_NONE)
+        o.locking = "none";
+    o.placement = settings_placement(s);
     o.max_staleness = s->max_staleness;
     o.aggregate = (unsigned)s->aggregate;
     o.reduce = settings_reduce(s);
@@ -180,7 +199,8 @@ open_client(struct training *t, struct dtw_error *err)
     o.log = say;
     o.log_arg = t;
     o.stop_fd = stop_fd();
-    return dtw_open(&o, &t->client, err);
+    enum dtw_status status = dtw_open(&o, &t->client, err);
+    return status == DTW_OK ? pins_apply(s, t->client, err) : status;
 }
 
 static enum dt_status
@@ -188,7 +208,7 @@ open_loop(struct training *t, struct dt_error *err)
 {
     const struct settings *s = t->s;
     struct loop_plan plan = {
-        .algorithm = settings_algorithm(s),
+        .algorithm = &t->row,
         .model = t->model,
         .train = t->data.loaded ? &t->data.train : NULL,
         .test = t->data.loaded ? &t->data.test : NULL,
@@ -201,8 +221,9 @@ open_loop(struct training *t, struct dt_error *err)
         .target_accuracy = s->target_accuracy,
         .seed = s->seed,
         .lr = (float)settings_lr(s),
+        .rank_lr = (float)settings_rank_lr(s),
         .local_lr = (float)settings_local_lr(s),
-        .window = settings_window(s),
+        .window = t->row.window,
         .wait_for_step = s->wait_for_step,
         .step_delay_ms = (int64_t)s->step_delay_ms,
         .stop_fd = stop_fd(),
@@ -355,9 +376,10 @@ judge_score(const struct training *t)
     if (t->result.end != LOOP_DONE || isfinite(t->final.train_loss))
         return 0;
     dt_log(DT_LOG_ERR,
-           "the loss at the final values (step %llu) is not finite: try a lower --lr "
-           "(it is %g)",
-           (unsigned long long)t->result.last.step, settings_lr(t->s));
+           "the loss at the final values (step %llu) is not finite: try a lower %s (it is %g)",
+           (unsigned long long)t->result.last.step,
+           t->row.has_rank_rates ? "--lr-per-rank" : "--lr",
+           t->row.has_rank_rates ? settings_rank_lr(t->s) : settings_lr(t->s));
     return EXIT_CODE_DATA;
 }
 
@@ -397,13 +419,15 @@ train(struct training *t)
     struct dt_error err = {DT_OK, ""};
     struct dtw_error lib = {DTW_OK, ""};
 
+    t->row = settings_row(t->s);
     enum dt_status r = open_model(t, &err);
     if (r == DT_OK)
         r = open_outputs(t, &err);
     if (r != DT_OK)
         return command_fail(r, &err);
     start_line(t);
-    if (algorithm_needs_ps(settings_algorithm(t->s))) {
+    rate_line(t);
+    if (algorithm_needs_ps(&t->row)) {
         enum dtw_status s = open_client(t, &lib);
         if (s == DTW_INTERRUPTED)
             return 0;

@@ -17,6 +17,16 @@ static const struct algorithm table[] = {
         .lr = 0.1,
     },
     {
+        .name = "ssgd-diff-lr",
+        .help = "synchronous SGD with a rate of each worker: a round is w -= sum of lr_k * g_k",
+        .consistency = CONSISTENCY_SYNC,
+        .window = 1,
+        .server_optimizer = "sgd",
+        .exchange = EXCHANGE_GRADIENT,
+        .has_rank_rates = true,
+        .lr = 0.1,
+    },
+    {
         .name = "sagn",
         .help = "synchronous accumulated gradients: 5 local steps (adam), then a round with their "
                 "mean (adam)",
@@ -27,6 +37,17 @@ static const struct algorithm table[] = {
         .exchange = EXCHANGE_GRADIENT,
         .lr = 0.002,
         .local_lr = 0.001,
+    },
+    {
+        .name = "hogwild",
+        .help =
+            "asynchronous, without locks: each gradient is applied at once, by any thread of psd",
+        .consistency = CONSISTENCY_ASYNC,
+        .locking = LOCKING_NONE,
+        .window = 1,
+        .server_optimizer = "sgd",
+        .exchange = EXCHANGE_GRADIENT,
+        .lr = 0.05,
     },
     {
         .name = "downpour",

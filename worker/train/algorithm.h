@@ -17,6 +17,7 @@ enum algorithm_consistency {
 
 enum algorithm_locking {
     LOCKING_SLICE, /* updates of a slice exclude each other */
+    LOCKING_NONE,  /* any thread of psd updates any slice; asynchronous only */
 };
 
 enum algorithm_reduction { /* over the gradients of a window */
@@ -39,7 +40,10 @@ struct algorithm {
     const char *local_optimizer;  /* NULL: values change by the exchange alone */
     const char *server_optimizer; /* NULL: no psd */
     enum algorithm_exchange exchange;
-    double lr;       /* default of --lr: of the server's rule (local: of the local one) */
+    bool
+        has_rank_rates; /* each worker multiplies its gradient by a rate of its own; psd sums, at rate 1. The
+                          * default rate of a worker is then lr / M, so that their sum is lr */
+    double lr;          /* default of --lr: of the server's rule (local: of the local one) */
     double local_lr; /* default of --local-lr; 0: there is no local rule beside a server's */
 };
 

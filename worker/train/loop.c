@@ -62,6 +62,8 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
         l->plan.window = plan->algorithm->window;
     s = window_init(&l->window, plan->algorithm, plan->model, l->plan.window,
                     algorithm_needs_ps(plan->algorithm) ? plan->local_lr : plan->lr, err);
+    if (plan->rank_lr > 0)
+        l->window.scale = plan->rank_lr;
     if (s == DT_OK && !allocate(l))
         s = dt_fail(err, DT_E_NO_MEMORY, "training loop: no memory for values and gradients");
     if (s != DT_OK) {
@@ -130,8 +132,9 @@ not_finite(struct loop *l)
 {
     l->result.status = DTW_NOT_FINITE;
     snprintf(l->result.text, sizeof(l->result.text),
-             "the loss or its gradient at step %llu is not finite: try a lower --lr (it is %g)",
-             (unsigned long long)l->step, (double)l->plan.lr);
+             "the loss or its gradient at step %llu is not finite: try a lower %s (it is %g)",
+             (unsigned long long)l->step, l->plan.rank_lr > 0 ? "--lr-per-rank" : "--lr",
+             (double)(l->plan.rank_lr > 0 ? l->plan.rank_lr : l->plan.lr));
     return LOOP_NOT_FINITE;
 }
 

@@ -49,6 +49,7 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     double target_accuracy;   /* > 0: stop at the first epoch end that has it */
     uint64_t seed;
     float lr;               /* of the server's rule; local: of the local one */
+    float rank_lr;          /* > 0: this worker's gradient is multiplied by it (has_rank_rates) */
     float local_lr;         /* of the local rule beside a server's */
     uint64_t wait_for_step; /* async: begin when the global step has come so far; 0: at once */
     uint32_t window;        /* T: batches between two exchanges; 0: the algorithm's own */

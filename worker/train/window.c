@@ -43,6 +43,7 @@ window_init(struct window *w, const struct algorithm *algorithm, const struct mo
 
     memset(w, 0, sizeof(*w));
     w->algorithm = algorithm;
+    w->scale = 1;
     w->n_variables = model_n_variables(model);
     for (uint32_t i = 0; i < w->n_variables; i++)
         w->elements[i] = model_variable(model, i)->elements;
@@ -91,15 +92,24 @@ window_add(struct window *w, float *const *values, float *const *gradients)
     w->n_batches++;
 }
 
+/* The sum or the mean over the batches. A window of one batch has it in `gradient` already. */
+static void
+reduce(const struct window *w, uint32_t i, float *gradient)
+{
+    if (!w->sums[i])
+        return;
+    memcpy(gradient, w->sums[i], w->elements[i] * sizeof(float));
+    if (w->algorithm->reduction == REDUCTION_MEAN)
+        kernel_divide(gradient, (float)w->n_batches, w->elements[i]);
+}
+
 void
 window_close(struct window *w, float *const *gradients)
 {
     for (uint32_t i = 0; w->n_batches > 0 && i < w->n_variables; i++) {
-        if (!w->sums[i])
-            continue;
-        memcpy(gradients[i], w->sums[i], w->elements[i] * sizeof(float));
-        if (w->algorithm->reduction == REDUCTION_MEAN)
-            kernel_divide(gradients[i], (float)w->n_batches, w->elements[i]);
+        reduce(w, i, gradients[i]);
+        if (w->scale != 1)
+            kernel_scale(gradients[i], gradients[i], w->scale, w->elements[i]);
     }
     w->n_batches = 0;
 }

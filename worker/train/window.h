@@ -18,8 +18,9 @@ struct window {
     struct optimizer local;                                 /* when the algorithm names one */
     float *slots[MODEL_MAX_VARIABLES][OPTIMIZER_MAX_SLOTS]; /* owned; of the local rule */
     float *sums[MODEL_MAX_VARIABLES];                       /* owned; NULL where T is 1 */
-    uint64_t n_updates;                                     /* local updates so far */
-    uint32_t n_batches;                                     /* in the open window */
+    float scale;        /* what is pushed is multiplied by it; 1: as it is */
+    uint64_t n_updates; /* local updates so far */
+    uint32_t n_batches; /* in the open window */
 };
 
 /* Memory for `model` and T = `length`; the local rule's rate. DT_E_NO_MEMORY, or optimizer_init's. */
@@ -30,7 +31,7 @@ void window_deinit(struct window *w);
 
 /* A batch's mean gradient: into the window, and into the values by the local rule. */
 void window_add(struct window *w, float *const *values, float *const *gradients);
-/* The window's end: `gradients` then hold what is pushed, the sum or the mean over its batches. */
+/* The window's end: `gradients` then hold what is pushed, the sum or the mean over its batches, times scale. */
 void window_close(struct window *w, float *const *gradients);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "psd/optim/optimizer.h"
 #include "worker/cli/settings.h"
 
 TestSuite(settings, .timeout = 80);
@@ -212,6 +213,42 @@ Test(settings, what_run_hands_on_train_reads_back_equal)
         free(argv[i]);
     dt_options_deinit(settings_run, &run);
     dt_options_deinit(settings_train, &train);
+}
+
+Test(settings, lists_are_handed_on_whole)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+    char *argv[64];
+    unsigned n = 0;
+
+    cr_assert_eq(PARSE(settings_run, &s, &err, "--model=toy", "--algorithm=ssgd-diff-lr",
+                       "--workers=3", "--lr-per-rank=0.1,2e-2,.003", "--place=a=0,b=0",
+                       "--placement=round-robin"),
+                 DT_OK, "%s", err.text);
+    cr_assert_eq(settings_check_run(&s, &err), DT_OK, "%s", err.text);
+    cr_assert(settings_forward(&s, argv, &n, 64));
+    cr_expect(has(argv, n, "--lr-per-rank=0.1,2e-2,.003"));
+    cr_expect(has(argv, n, "--place=a=0,b=0"));
+    cr_expect(has(argv, n, "--placement=round-robin"));
+    for (unsigned i = 0; i < n; i++)
+        free(argv[i]);
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(settings, help_names_each_algorithm_and_each_rule_for_gradients)
+{
+    const char *name;
+
+    for (const struct dt_option *row = settings_train; row->name; row++) {
+        if (strcmp(row->name, "algorithm") == 0)
+            for (unsigned i = 0; algorithm_at(i); i++)
+                cr_expect(strstr(row->help, algorithm_at(i)->name) != NULL, "%s",
+                          algorithm_at(i)->name);
+        if (strstr(row->name, "-optimizer"))
+            for (unsigned i = 0; (name = optimizer_name_at(i)) != NULL; i++)
+                cr_expect_eq(strstr(row->help, name) != NULL, optimizer_has_rate(name), "%s", name);
+    }
 }
 
 Test(settings, step_delay_is_one_for_all_or_one_a_rank)

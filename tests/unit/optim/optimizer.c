@@ -162,3 +162,22 @@ Test(optimizer, long_foreign_names_are_cut)
     cr_assert_eq(optimizer_init(&o, name, NULL, 0, &err), DT_R_BAD_VALUE);
     cr_assert_lt(strlen(err.text), 160);
 }
+
+Test(optimizer, rules_are_listed_and_say_whether_they_follow_a_gradient)
+{
+    static const char *const steps[] = {"sgd", "adagrad", "adam"};
+    struct optimizer o;
+    struct dt_error err;
+    struct optimizer_param lr = {"lr", 0.1f};
+    unsigned n = 0;
+
+    for (const char *name; (name = optimizer_name_at(n)) != NULL; n++)
+        cr_expect_eq(optimizer_init(&o, name, &lr, optimizer_has_rate(name), &err), DT_OK, "%s",
+                     err.text);
+    cr_expect_geq(n, 5);
+    for (unsigned i = 0; i < 3; i++)
+        cr_expect(optimizer_has_rate(steps[i]), "%s", steps[i]);
+    cr_expect_not(optimizer_has_rate("add"));
+    cr_expect_not(optimizer_has_rate("assign"));
+    cr_expect_not(optimizer_has_rate("nonsense"));
+}

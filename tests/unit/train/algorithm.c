@@ -25,6 +25,11 @@ Test(algorithm, every_row_is_found_by_its_name_and_is_whole)
         cr_expect_geq(a->window, 1);
         cr_expect_eq(algorithm_needs_ps(a), a->server_optimizer != NULL, "%s", a->name);
         cr_expect_eq(algorithm_needs_ps(a), a->exchange != EXCHANGE_NONE, "%s", a->name);
+        cr_expect(a->locking == LOCKING_SLICE || a->consistency == CONSISTENCY_ASYNC, "%s",
+                  a->name);
+        cr_expect(a->lr > 0, "%s", a->name);
+        if (algorithm_needs_ps(a))
+            cr_expect_eq(a->local_lr > 0, a->local_optimizer != NULL, "%s", a->name);
         if (a->server_optimizer)
             expect_rule(a->server_optimizer);
         if (a->local_optimizer)
@@ -46,6 +51,34 @@ Test(algorithm, ssgd_and_local_are_what_they_say)
     cr_expect_str_eq(ssgd->server_optimizer, "sgd");
     cr_expect_eq(local->consistency, CONSISTENCY_LOCAL);
     cr_expect_str_eq(local->local_optimizer, "sgd");
+}
+
+Test(algorithm, hogwild_is_alone_without_locks)
+{
+    const struct algorithm *hogwild = algorithm_find("hogwild");
+
+    cr_assert_not_null(hogwild);
+    cr_expect_eq(hogwild->consistency, CONSISTENCY_ASYNC);
+    cr_expect_eq(hogwild->locking, LOCKING_NONE);
+    cr_expect_eq(hogwild->window, 1);
+    cr_expect_null(hogwild->local_optimizer);
+    cr_expect_str_eq(hogwild->server_optimizer, "sgd");
+    for (unsigned i = 0; algorithm_at(i); i++)
+        cr_expect_eq(algorithm_at(i)->locking == LOCKING_NONE, algorithm_at(i) == hogwild);
+}
+
+Test(algorithm, ssgd_diff_lr_is_alone_with_rates_of_ranks)
+{
+    const struct algorithm *diff = algorithm_find("ssgd-diff-lr");
+
+    cr_assert_not_null(diff);
+    cr_expect_eq(diff->consistency, CONSISTENCY_SYNC);
+    cr_expect_eq(diff->window, 1);
+    cr_expect_null(diff->local_optimizer);
+    cr_expect_str_eq(diff->server_optimizer, "sgd");
+    cr_expect_float_eq(diff->lr, algorithm_find("ssgd")->lr, 0);
+    for (unsigned i = 0; algorithm_at(i); i++)
+        cr_expect_eq(algorithm_at(i)->has_rank_rates, algorithm_at(i) == diff);
 }
 
 Test(algorithm, an_unknown_name_is_not_found)

@@ -1,0 +1,183 @@
+/* row.c - what the options of a row make of it, and which are refused. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/cli/row.h"
+
+TestSuite(row, .timeout = 40);
+
+#define MAX_ARGS 8
+
+/* Parse "--x=a --y=b" as options of `run` of the toy model. */
+static enum dt_status
+parse(struct settings *s, struct dt_error *err, const char *options)
+{
+    static char text[256];
+    char *argv[MAX_ARGS + 3] = {"run", "--model=toy"};
+    int argc = 2;
+
+    snprintf(text, sizeof(text), "%s", options);
+    for (char *p = strtok(text, " "); p && argc < MAX_ARGS; p = strtok(NULL, " "))
+        argv[argc++] = p;
+    memset(s, 0, sizeof(*s));
+    cr_assert_eq(dt_options_init(settings_run, s, err), DT_OK);
+    cr_assert_eq(dt_options_parse(settings_run, s, argc, argv, NULL, err), DT_OK, "%s", err->text);
+    return settings_check_run(s, err);
+}
+
+static void
+expect_refused(const char *options, const char *word)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_expect_eq(parse(&s, &err, options), DT_E_USAGE, "%s is not refused", options);
+    cr_expect(strstr(err.text, word) != NULL, "%s: '%s' does not say %s", options, err.text, word);
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(row, without_options_it_is_the_tables)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, "--algorithm=downpour"), DT_OK, "%s", err.text);
+    struct algorithm row = settings_row(&s);
+    cr_expect_eq(memcmp(&row, algorithm_find("downpour"), sizeof(row)), 0);
+    cr_expect_float_eq(settings_rank_lr(&s), 0, 0);
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(row, options_change_it)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err,
+                       "--algorithm=agn --window=4 --window-reduction=sum --lr=0.5 "
+                       "--server-optimizer=sgd --local-optimizer=adagrad --local-lr=0.25"),
+                 DT_OK, "%s", err.text);
+    struct algorithm row = settings_row(&s);
+    cr_expect_eq(row.window, 4);
+    cr_expect_eq(row.reduction, REDUCTION_SUM);
+    cr_expect_str_eq(row.server_optimizer, "sgd");
+    cr_expect_str_eq(row.local_optimizer, "adagrad");
+    cr_expect_float_eq(settings_lr(&s), 0.5, 0);
+    cr_expect_float_eq(settings_local_lr(&s), 0.25, 0);
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(row, the_rows_own_rule_keeps_its_own_rate)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, "--algorithm=downpour-easy --server-optimizer=adagrad"), DT_OK,
+                 "%s", err.text);
+    cr_expect_float_eq(settings_lr(&s), algorithm_find("downpour-easy")->lr, 0);
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(row, local_takes_the_rate_of_its_rule_from_lr)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, "--algorithm=local --local-optimizer=adam --lr=0.01"), DT_OK, "%s",
+                 err.text);
+    cr_expect_str_eq(settings_row(&s).local_optimizer, "adam");
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(row, another_rule_needs_its_rate)
+{
+    expect_refused("--algorithm=agn --server-optimizer=sgd", "--lr");
+    expect_refused("--algorithm=agn --server-optimizer=sgd --local-lr=1", "--lr");
+    expect_refused("--algorithm=agn --local-optimizer=sgd", "--local-lr");
+    expect_refused("--algorithm=agn --local-optimizer=sgd --lr=1", "--local-lr");
+    expect_refused("--algorithm=ssgd --window=2 --local-optimizer=sgd", "--local-lr");
+    expect_refused("--algorithm=local --local-optimizer=adam", "--lr");
+}
+
+Test(row, rules_are_known_and_follow_a_gradient)
+{
+    expect_refused("--server-optimizer=nonsense --lr=1", "sgd, adagrad, adam");
+    expect_refused("--algorithm=agn --local-optimizer=nonsense --local-lr=1", "sgd, adagrad, adam");
+    expect_refused("--server-optimizer=add --lr=1", "gradients");
+    expect_refused("--server-optimizer=assign --lr=1", "gradients");
+    expect_refused("--algorithm=agn --local-optimizer=add --local-lr=1", "gradients");
+}
+
+Test(row, what_has_no_effect_is_refused)
+{
+    expect_refused("--algorithm=hogwild --local-optimizer=sgd --local-lr=1", "--window");
+    expect_refused("--algorithm=ssgd --local-lr=1", "--local-lr");
+    expect_refused("--algorithm=ssgd --window-reduction=sum", "--window");
+    expect_refused("--algorithm=local --server-optimizer=adam --lr=1", "--server-optimizer");
+    expect_refused("--algorithm=local --local-lr=1", "--local-lr");
+    expect_refused("--algorithm=local --window=3 --window-reduction=sum", "--window-reduction");
+    expect_refused("--algorithm=local --placement=greedy", "--placement");
+}
+
+Test(row, reductions_of_rounds_and_windows_are_told_apart)
+{
+    expect_refused("--algorithm=agn --reduce=mean", "--window-reduction");
+    expect_refused("--algorithm=hogwild --reduce=sum", "--reduce");
+    expect_refused("--algorithm=sagn --reduce=sum --window-reduction=sum", "--reduce");
+}
+
+Test(row, hogwild_has_no_rounds)
+{
+    expect_refused("--algorithm=hogwild --aggregate=1", "--aggregate");
+    expect_refused("--algorithm=hogwild --round-timeout=5s", "--round-timeout");
+    expect_refused("--algorithm=hogwild --lr-per-rank=1,1", "--lr-per-rank");
+}
+
+static double
+rate_of(const char *options, uint64_t rank)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, options), DT_OK, "%s", err.text);
+    cr_expect_float_eq(settings_lr(&s), 1, 0, "psd's rate is 1");
+    cr_expect_str_eq(settings_reduce(&s), "sum");
+    s.rank = rank;
+    double rate = settings_rank_lr(&s);
+    dt_options_deinit(settings_run, &s);
+    return rate;
+}
+
+Test(row, each_rank_has_its_rate)
+{
+    const char *given = "--algorithm=ssgd-diff-lr --workers=2 --lr-per-rank=0.5,1e-4";
+    double own = algorithm_find("ssgd-diff-lr")->lr;
+
+    cr_expect_float_eq(rate_of(given, 0), 0.5, 0);
+    cr_expect_float_eq(rate_of(given, 1), 1e-4, 0);
+    cr_expect_float_eq(rate_of(given, 2), own / 2, 1e-15, "a late rank");
+    cr_expect_float_eq(rate_of("--algorithm=ssgd-diff-lr --workers=4", 3), own / 4, 1e-15);
+}
+
+Test(row, rates_of_ranks_are_one_a_worker_and_above_0)
+{
+    expect_refused("--algorithm=ssgd-diff-lr --workers=3 --lr-per-rank=1,1", "2 rates");
+    expect_refused("--algorithm=ssgd-diff-lr --workers=1 --lr-per-rank=1,1", "2 rates");
+    expect_refused("--algorithm=ssgd-diff-lr --lr-per-rank=1,0", "rank 1");
+    expect_refused("--algorithm=ssgd-diff-lr --lr-per-rank=-1,1", "rank 0");
+    expect_refused("--algorithm=ssgd-diff-lr --lr-per-rank=nan,1", "rank 0");
+    expect_refused("--algorithm=ssgd-diff-lr --lr-per-rank=1,1e60", "rank 1");
+    expect_refused("--algorithm=ssgd-diff-lr --lr-per-rank=1,1e-60", "rank 1");
+    expect_refused("--algorithm=ssgd --lr-per-rank=1,1", "ssgd-diff-lr");
+}
+
+Test(row, ssgd_diff_lr_has_no_other_rate_rule_or_reduction)
+{
+    expect_refused("--algorithm=ssgd-diff-lr --lr=0.1", "--lr-per-rank");
+    expect_refused("--algorithm=ssgd-diff-lr --reduce=mean", "sum");
+    expect_refused("--algorithm=ssgd-diff-lr --server-optimizer=adam", "sgd");
+    expect_refused("--algorithm=ssgd-diff-lr --window=2", "--window");
+    expect_refused("--algorithm=ssgd-diff-lr --local-optimizer=sgd --local-lr=1",
+                   "--local-optimizer");
+}

@@ -1,0 +1,243 @@
+/*
+ * row.c - what --window, --window-reduction, the optimizers and --lr-per-rank make of an algorithm's row.
+ *
+ * Invariant: a rate of the table of algorithms is used with the row's own rules alone. Threads: main alone.
+ */
+#include "worker/cli/row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/base/parse.h"
+#include "psd/optim/optimizer.h"
+
+enum { WINDOW_OWN, WINDOW_MEAN, WINDOW_SUM }; /* --window-reduction */
+enum { REDUCE_SUM = 2 };                      /* --reduce */
+
+struct algorithm
+settings_row(const struct settings *s)
+{
+    struct algorithm row = *settings_algorithm(s);
+
+    row.window = settings_window(s);
+    if (s->window_reduction != WINDOW_OWN)
+        row.reduction = s->window_reduction == WINDOW_SUM ? REDUCTION_SUM : REDUCTION_MEAN;
+    if (s->local_optimizer)
+        row.local_optimizer = s->local_optimizer;
+    if (s->server_optimizer)
+        row.server_optimizer = s->server_optimizer;
+    return row;
+}
+
+static unsigned
+n_rates(const struct settings *s)
+{
+    unsigned n = 0;
+
+    while (s->lr_per_rank && s->lr_per_rank[n])
+        n++;
+    return n;
+}
+
+/* Finite and above 0, as the float32 that it becomes, too. */
+static bool
+parse_rate(const char *text, double *rate)
+{
+    return dt_parse_double(text, rate) && (float)*rate > 0 && isfinite((float)*rate);
+}
+
+double
+settings_rank_lr(const struct settings *s)
+{
+    double rate = settings_algorithm(s)->lr / (double)s->workers;
+
+    if (!settings_algorithm(s)->has_rank_rates)
+        return 0;
+    if (s->rank < n_rates(s))
+        parse_rate(s->lr_per_rank[s->rank], &rate);
+    return rate;
+}
+
+/* The rules that follow a gradient: "sgd, adagrad, adam". */
+static const char *
+list_rules(char *out, size_t size)
+{
+    size_t used = 0;
+    const char *name;
+
+    out[0] = '\0';
+    for (unsigned i = 0; (name = optimizer_name_at(i)) != NULL && used < size; i++) {
+        if (optimizer_has_rate(name))
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", name);
+    }
+    return out;
+}
+
+static bool
+is_rule(const char *name)
+{
+    const char *known;
+
+    for (unsigned i = 0; (known = optimizer_name_at(i)) != NULL; i++) {
+        if (strcmp(known, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* `name` of --`option` in place of the row's `own` rule (NULL: it has none there); its rate comes by --`rate`. */
+static enum dt_status
+check_optimizer(const struct settings *s, const char *option, const char *name, const char *own,
+                const char *rate, bool has_rate, struct dt_error *err)
+{
+    char rules[128];
+
+    if (!is_rule(name))
+        return dt_fail(err, DT_E_USAGE, "--%s %.64s is unknown: use one of %s", option, name,
+                       list_rules(rules, sizeof(rules)));
+    if (!optimizer_has_rate(name))
+        return dt_fail(err, DT_E_USAGE,
+                       "--%s %s takes what is pushed for the change itself, and dtworker pushes "
+                       "gradients: use one of %s",
+                       option, name, list_rules(rules, sizeof(rules)));
+    if (own && strcmp(own, name) == 0)
+        return DT_OK;
+    if (has_rate)
+        return DT_OK;
+    return own ? dt_fail(err, DT_E_USAGE,
+                         "--%s %s needs its rate, --%s: the default of %s belongs to its own %s",
+                         option, name, rate, s->algorithm, own)
+               : dt_fail(err, DT_E_USAGE, "--%s %s needs its rate: give --%s", option, name, rate);
+}
+
+static enum dt_status
+check_server(const struct settings *s, struct dt_error *err)
+{
+    const struct algorithm *a = settings_algorithm(s);
+
+    if (!s->server_optimizer)
+        return DT_OK;
+    if (!algorithm_needs_ps(a))
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s has no psd: leave --server-optimizer out, or use "
+                       "--local-optimizer",
+                       a->name);
+    if (a->has_rank_rates && strcmp(s->server_optimizer, a->server_optimizer) != 0)
+        return dt_fail(err, DT_E_USAGE,
+                       "--server-optimizer %.64s: with %s the rates are in the gradients, and only "
+                       "%s is linear in them",
+                       s->server_optimizer, a->name, a->server_optimizer);
+    return check_optimizer(s, "server-optimizer", s->server_optimizer, a->server_optimizer, "lr",
+                           s->lr > 0, err);
+}
+
+static enum dt_status
+check_local_rule(const struct settings *s, struct dt_error *err)
+{
+    const struct algorithm *a = settings_algorithm(s);
+    bool needs_ps = algorithm_needs_ps(a);
+
+    if (s->local_optimizer && needs_ps && settings_window(s) == 1)
+        return dt_fail(err, DT_E_USAGE,
+                       "--local-optimizer: in a window of one batch the pull replaces the local "
+                       "step%s",
+                       a->has_rank_rates ? "" : ": give --window T above 1");
+    if (s->local_lr > 0 && !needs_ps)
+        return dt_fail(err, DT_E_USAGE, "--algorithm %s has one rate: use --lr, not --local-lr",
+                       a->name);
+    if (s->local_lr > 0 && !s->local_optimizer && !a->local_optimizer)
+        return dt_fail(
+            err, DT_E_USAGE,
+            "--algorithm %s has no local steps: leave --local-lr out, or name their rule "
+            "with --local-optimizer",
+            a->name);
+    if (!s->local_optimizer)
+        return DT_OK;
+    return check_optimizer(s, "local-optimizer", s->local_optimizer, a->local_optimizer,
+                           needs_ps ? "local-lr" : "lr", (needs_ps ? s->local_lr : s->lr) > 0, err);
+}
+
+static enum dt_status
+check_reductions(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+{
+    const struct algorithm *a = settings_algorithm(s);
+
+    if (a->consistency != CONSISTENCY_SYNC && dt_options_given(table, s, "reduce"))
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s has no rounds: leave --reduce out (over the gradients of a "
+                       "window: --window-reduction)",
+                       a->name);
+    if (s->window_reduction == WINDOW_OWN)
+        return DT_OK;
+    if (!algorithm_needs_ps(a))
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s pushes nothing: leave --window-reduction out", a->name);
+    if (settings_window(s) == 1)
+        return dt_fail(err, DT_E_USAGE, "--window-reduction: the window of %s is one batch%s",
+                       a->name, a->has_rank_rates ? "" : ": give --window T above 1");
+    if (s->window_reduction == WINDOW_SUM && s->reduce == REDUCE_SUM)
+        return dt_fail(err, DT_E_USAGE,
+                       "--reduce sum counts each push by its batches: with --window-reduction sum "
+                       "every gradient would count T times");
+    return DT_OK;
+}
+
+static enum dt_status
+check_list(const struct settings *s, struct dt_error *err)
+{
+    unsigned n = n_rates(s);
+    double rate;
+
+    if (n != s->workers)
+        return dt_fail(err, DT_E_USAGE,
+                       "--lr-per-rank has %u rates for %llu workers: give one a rank", n,
+                       (unsigned long long)s->workers);
+    for (unsigned i = 0; i < n; i++) {
+        if (!parse_rate(s->lr_per_rank[i], &rate))
+            return dt_fail(err, DT_E_USAGE,
+                           "--lr-per-rank: '%.64s' of rank %u is no number above 0",
+                           s->lr_per_rank[i], i);
+    }
+    return DT_OK;
+}
+
+static enum dt_status
+check_rank_rates(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+{
+    const struct algorithm *a = settings_algorithm(s);
+    bool given = dt_options_given(table, s, "lr-per-rank");
+
+    if (!a->has_rank_rates)
+        return given ? dt_fail(err, DT_E_USAGE,
+                               "--lr-per-rank belongs to --algorithm ssgd-diff-lr: %s has one "
+                               "rate, --lr",
+                               a->name)
+                     : DT_OK;
+    if (s->lr > 0)
+        return dt_fail(err, DT_E_USAGE,
+                       "--lr: with %s psd's rate is 1 and each worker has its own: use "
+                       "--lr-per-rank",
+                       a->name);
+    if (dt_options_given(table, s, "reduce"))
+        return dt_fail(err, DT_E_USAGE,
+                       "--reduce: a round of %s is always the sum of lr_k * g_k: leave it out",
+                       a->name);
+    if (settings_window(s) != 1)
+        return dt_fail(err, DT_E_USAGE,
+                       "--window: a round of %s takes one gradient of each worker: leave it out",
+                       a->name);
+    return given ? check_list(s, err) : DT_OK;
+}
+
+enum dt_status
+row_check(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+{
+    enum dt_status r = check_rank_rates(s, table, err);
+
+    if (r == DT_OK)
+        r = check_reductions(s, table, err);
+    if (r == DT_OK)
+        r = check_server(s, err);
+    return r == DT_OK ? check_local_rule(s, err) : r;
+}
