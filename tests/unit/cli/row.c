@@ -18,7 +18,7 @@ parse(struct settings *s, struct dt_error *err, const char *options)
     int argc = 2;
 
     snprintf(text, sizeof(text), "%s", options);
-    for (char *p = strtok(text, " "); p && argc < MAX_ARGS; p = strtok(NULL, " "))
+    for (char *p = strtok(text, " "); p && argc < MAX_ARGS + 2; p = strtok(NULL, " "))
         argv[argc++] = p;
     memset(s, 0, sizeof(*s));
     cr_assert_eq(dt_options_init(settings_run, s, err), DT_OK);
