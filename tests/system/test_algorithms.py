@@ -19,7 +19,7 @@ def table():
     expect(found, "--help lists the algorithms")
     names = re.split(r",\s*|\s+or\s+", " ".join(found.group(1).split()))
     expect(ALGORITHMS | {"local"} <= set(names), f"{names} lack {ALGORITHMS - set(names)}")
-    return [name for name in names if name not in ("local", "hogwild")]  # hogwild: psd has no locking none yet
+    return [name for name in names if name != "local"]
 
 
 def held(psd, job):
