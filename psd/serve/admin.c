@@ -139,13 +139,33 @@ write_init_waits(const struct control_job *job, struct dt_buffer *b)
     }
 }
 
+static void
+write_step_waits(const struct control_job *job, struct dt_buffer *b)
+{
+    uint32_t r;
+
+    for (r = 0; r < job->n_workers; r++) {
+        if (!job->workers[r].step_waits)
+            continue;
+        dt_write_map(b, 4);
+        dt_write_str(b, "rank");
+        dt_write_u64(b, r);
+        dt_write_str(b, "reason");
+        dt_write_str(b, "global_step");
+        dt_write_str(b, "step");
+        dt_write_u64(b, job->workers[r].step_awaited);
+        dt_write_str(b, "ranks");
+        dt_write_array(b, 0);
+    }
+}
+
 static uint32_t
-count_init_waits(const struct control_job *job)
+count_waits(const struct control_job *job)
 {
     uint32_t r, n = 0;
 
     for (r = 0; r < job->n_workers; r++)
-        n += job->workers[r].init_waits;
+        n += job->workers[r].init_waits + job->workers[r].step_waits;
     return n;
 }
 
@@ -171,10 +191,11 @@ write_job(const struct shard *shard, const struct control_job *job, const struct
     dt_write_str(b, "members");
     write_members(shard, job, b);
     dt_write_str(b, "waiting");
-    dt_write_array(b, p->n_body + count_init_waits(job));
+    dt_write_array(b, p->n_body + count_waits(job));
     if (p->body.len)
         dt_buffer_append(b, p->body.data, p->body.len);
     write_init_waits(job, b);
+    write_step_waits(job, b);
 }
 
 static void

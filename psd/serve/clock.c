@@ -47,16 +47,48 @@ handle_clock(struct call *c)
     control_wake_steps(job, c->out);
 }
 
+/* Nobody is there, or expected, who takes steps: all that are here wait for one. */
+static bool
+is_hopeless(const struct control_job *job)
+{
+    uint32_t r;
+
+    for (r = 0; r < job->n_workers; r++) {
+        const struct worker *w = &job->workers[r];
+
+        if (w->known && (w->state == WORKER_MISSING || (worker_is_live(w) && !w->step_waits)))
+            return false;
+    }
+    return true;
+}
+
+static bool
+is_due(const struct control_job *job, uint32_t rank, bool hopeless)
+{
+    const struct worker *w = &job->workers[rank];
+
+    if (w->step_awaited <= view_step(job->view))
+        return true;
+    if (w->step_awaited > atomic_load(&job->shared->stop_step))
+        return true; /* the others stop before */
+    if (hopeless)
+        dt_log(DT_LOG_NOTICE,
+               "job %s: nobody is there to bring the global step to %llu: rank %u waits no longer",
+               job->view->job->name, (unsigned long long)w->step_awaited, rank);
+    return hopeless;
+}
+
 void
 control_wake_steps(struct control_job *job, struct outbox *out)
 {
     uint64_t step = view_step(job->view);
+    bool hopeless = is_hopeless(job);
     uint32_t r;
 
     for (r = 0; r < job->n_workers; r++) {
         struct worker *w = &job->workers[r];
 
-        if (!w->step_waits || w->step_awaited > step)
+        if (!w->step_waits || !is_due(job, r, hopeless))
             continue;
         w->step_waits = false;
         reply_step(out, &w->step_to, step, step);
@@ -88,7 +120,7 @@ handle_wait_step(struct call *c)
         return;
     if (dt_step_decode(&c->head, &m) != DT_OK)
         reply_status(c->out, &c->to, DT_R_MALFORMED, "WAIT_STEP: not a step", 0);
-    else if (view_step(job->view) >= m.step)
+    else if (view_step(job->view) >= m.step || m.step > atomic_load(&job->shared->stop_step))
         reply_step(c->out, &c->to, view_step(job->view), view_step(job->view));
     else
         park(c, job, m.step);
@@ -123,4 +155,5 @@ handle_set(struct call *c)
     }
     set_stop(job->shared, m.value);
     reply_step(c->out, &c->to, view_step(job->view), atomic_load(&job->shared->stop_step));
+    control_wake_steps(job, c->out);
 }

@@ -103,7 +103,8 @@ void control_pass_grant(struct shard *shard, struct control_job *job, int64_t no
                         struct outbox *out);
 void control_grant(struct shard *shard, struct control_job *job, uint32_t rank,
                    const struct reply_to *to, int64_t now, struct outbox *out);
-/* Answer the WAIT_STEPs whose step has come. clock.c */
+/* Answer the WAIT_STEPs whose step has come, or cannot come: past the stop step, or with nobody there who
+ * takes steps. clock.c */
 void control_wake_steps(struct control_job *job, struct outbox *out);
 /* End all waits of the job on shard 0 (INIT_DONE, WAIT_STEP) with a status. */
 void control_refuse_waits(struct control_job *job, enum dt_status status, const char *text,

@@ -207,6 +207,8 @@ print_wait(const json_t *w, FILE *out)
     }
     if (strcmp(text(w, "reason"), "init") == 0)
         fputs(" for initial values", out);
+    else if (strcmp(text(w, "reason"), "global_step") == 0)
+        fprintf(out, " for global step %lld", number(w, "step"));
     else
         fprintf(out, " for step %lld", number(w, "step"));
     if (json_array_size(ranks) > 0) {

@@ -185,6 +185,86 @@ Test(async, the_global_step_adds_up_finished_steps_and_wakes_who_waits)
     cluster_destroy(f.c);
 }
 
+static uint64_t
+wait_step(struct fixture *f, struct worker_at *w, uint64_t step)
+{
+    struct dt_buffer header = {0};
+    uint64_t id = ++f->c->next_request;
+    struct answer *a;
+
+    dt_step_encode(&header, DT_OP_WAIT_STEP, id, w->sessions[0], step);
+    cluster_send(f->c, 0, PEER_LOCAL, &w->routes[0], &header, NULL, 0);
+    a = cluster_take(f->c, id);
+    cr_assert_eq(a->head.status, DT_PARKED);
+    answer_free(a);
+    return id;
+}
+
+static void
+expect_woken(struct fixture *f, uint64_t id)
+{
+    struct answer *a = cluster_take(f->c, id);
+
+    cr_assert_not_null(a);
+    cr_assert_eq(a->head.status, DT_OK);
+    answer_free(a);
+}
+
+Test(async, who_waits_for_a_step_past_the_stop_step_begins)
+{
+    struct fixture f;
+    uint64_t id, stop;
+
+    start(&f, -1);
+    id = wait_step(&f, &f.b, 50);
+    cr_assert_eq(set_stop(&f, &f.a, 50, &stop), DT_OK);
+    cr_assert_null(cluster_take(f.c, id), "50 may come");
+    cr_assert_eq(set_stop(&f, &f.a, 49, &stop), DT_OK);
+    expect_woken(&f, id);
+    cluster_destroy(f.c);
+}
+
+Test(async, who_waits_for_a_step_that_nobody_can_bring_begins)
+{
+    struct fixture f;
+    uint64_t id, step;
+
+    start(&f, -1);
+    id = wait_step(&f, &f.b, 50);
+    cluster_tick(f.c, 200);
+    cr_assert_null(cluster_take(f.c, id), "rank 0 is there");
+    cr_assert_eq(worker_step_op(f.c, &f.a, DT_OP_LEAVE, 0, &step), DT_OK);
+    cluster_tick(f.c, 200);
+    expect_woken(&f, id);
+    cluster_destroy(f.c);
+}
+
+Test(async, one_that_is_still_expected_is_waited_for)
+{
+    struct fixture f;
+    uint64_t id;
+
+    memset(&f, 0, sizeof(f));
+    f.c = cluster_create(2);
+    dt_job_params_default(&f.params);
+    f.params.workers = 2;
+    f.params.consistency = DT_ASYNC;
+    f.params.lease_ms = 3600000;
+    worker_at_init(&f.a, 0);
+    worker_at_init(&f.b, 1);
+    cluster_start_job(f.c, &f.a, "job", &f.params, 1, 2, 1, 10, f.homes);
+    id = wait_step(&f, &f.a, 5);
+    cluster_tick(f.c, 200);
+    cr_assert_null(cluster_take(f.c, id), "rank 1 is expected");
+    cluster_start_job(f.c, &f.b, "job", &f.params, 1, 2, 1, 10, f.homes);
+    cluster_tick(f.c, 200);
+    cr_assert_null(cluster_take(f.c, id), "rank 1 is there");
+    wait_step(&f, &f.b, 9);
+    cluster_tick(f.c, 200);
+    expect_woken(&f, id);
+    cluster_destroy(f.c);
+}
+
 Test(async, combinations_without_sense_are_refused)
 {
     struct cluster *c = cluster_create(1);
