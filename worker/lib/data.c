@@ -170,6 +170,28 @@ data_request(struct dtw_client *client, const struct data_request *r)
     return s.handle;
 }
 
+bool
+data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient)
+{
+    const struct stepwise *step = h->stepwise;
+    const float **gradients = calloc(index + 1, sizeof(*gradients));
+    struct data_request r = {.op = DT_OP_PUSHPULL,
+                             .gradients = gradients,
+                             .values = step->values,
+                             .weight = step->weight,
+                             .count = step->count,
+                             .counter = step->counter};
+    struct split s = {.client = h->client, .handle = h, .request = &r};
+    bool added = false;
+
+    if (gradients) {
+        gradients[index] = gradient;
+        added = add_variable(&s, index) && (step->n_left > 0 || add_clock(&s));
+    }
+    free((void *)gradients);
+    return added;
+}
+
 struct dtw_handle *
 data_init_request(struct dtw_client *client, uint32_t index, const float *values)
 {

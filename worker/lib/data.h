@@ -17,8 +17,21 @@ struct data_request {
 
 /* No NaN, no Inf? */
 bool data_is_finite(const float *values, uint64_t n);
+/* Checks of a call, DTW_INVALID; declarations do not change after dtw_init, so no lock is needed but by the
+ * first: was dtw_init called? Is there a buffer for each variable? */
+enum dtw_status data_check_initialised(struct dtw_client *client, struct dtw_error *err);
+enum dtw_status data_check_buffers(const struct dtw_client *client, const void *const *buffers,
+                                   const char *what, struct dtw_error *err);
+enum dtw_status data_check_values(const struct dtw_client *client, float *const *values,
+                                  struct dtw_error *err);
+/* The push's id and step. Lock held. */
+enum dtw_status data_number_push(struct dtw_client *client, struct data_request *r,
+                                 struct dtw_error *err);
 /* A handle with the messages of all variables, not submitted. NULL: short of memory. Lock held. */
 struct dtw_handle *data_request(struct dtw_client *client, const struct data_request *r);
+/* One variable more into a handle of dtw_step_begin, with the last one the clock; to be sent with
+ * handle_add_sent. False: short of memory. Lock held. */
+bool data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient);
 /* INIT of one variable. */
 struct dtw_handle *data_init_request(struct dtw_client *client, uint32_t index,
                                      const float *values);

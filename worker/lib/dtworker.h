@@ -194,6 +194,18 @@ DTW_API enum dtw_status dtw_step(struct dtw_client *client, const float *const *
                                  float *const *values, uint64_t weight, unsigned count,
                                  struct dtw_result *result, struct dtw_error *err);
 
+/* dtw_push_pull with gradients that come one variable at a time, in any order, so that what is computed first
+ * is sent while the rest is being computed: begin with what the whole push weighs (rows >= 1, batches) and the
+ * buffers of all values, give each variable's gradient once, then dtw_wait. A gradient that is not finite
+ * (DTW_NOT_FINITE) is not sent; what was given before is. dtw_cancel gives up in between. Buffers are lent
+ * until the handle is complete. When the handle has ended early (DTW_LOST, ...) so does dtw_step_gradient,
+ * and dtw_wait still has to free it. */
+DTW_API enum dtw_status dtw_step_begin(struct dtw_client *client, float *const *values,
+                                       uint64_t weight, unsigned count, struct dtw_handle **handle,
+                                       struct dtw_error *err);
+DTW_API enum dtw_status dtw_step_gradient(struct dtw_handle *handle, unsigned index,
+                                          const float *gradient, struct dtw_error *err);
+
 /* Wait for a request; timeout_ms < 0: without limit. DTW_PENDING when the time is over: the request
  * goes on and its buffers stay lent. Any other status ends the handle, which is then freed;
  * DTW_INTERRUPTED does so as dtw_cancel would. */

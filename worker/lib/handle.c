@@ -53,6 +53,7 @@ handle_destroy(struct dtw_handle *h)
     free(h->control);
     free(h->touched);
     free(h->copy);
+    stepwise_destroy(h->stepwise);
     free(h);
 }
 
@@ -64,13 +65,11 @@ handle_add(struct dtw_handle *h, struct message *m)
     h->n_unanswered++;
 }
 
-void
-handle_submit(struct dtw_handle *h, bool alone)
+static void
+hand_over(struct dtw_handle *h)
 {
-    struct dtw_client *client = h->client;
     struct message *m, *next;
 
-    DL_APPEND(client->handles, h);
     DL_FOREACH_SAFE(h->messages, m, next)
     {
         struct connection *c = m->connection;
@@ -79,7 +78,21 @@ handle_submit(struct dtw_handle *h, bool alone)
         h->touched[c->task->index] |= 1ull << c->shard;
         connection_add(c, m);
     }
-    driver_wake(client, alone);
+}
+
+void
+handle_submit(struct dtw_handle *h, bool alone)
+{
+    DL_APPEND(h->client->handles, h);
+    hand_over(h);
+    driver_wake(h->client, alone);
+}
+
+void
+handle_add_sent(struct dtw_handle *h)
+{
+    hand_over(h);
+    driver_wake(h->client, true);
 }
 
 void

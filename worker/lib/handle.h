@@ -9,6 +9,7 @@
 #define WORKER_LIB_HANDLE_H
 
 #include "worker/lib/message.h"
+#include "worker/lib/stepwise.h"
 
 struct control_reply { /* to a control message, one a ps task */
     uint64_t value;
@@ -33,6 +34,7 @@ struct dtw_handle {
     char text[DT_MAX_TEXT + 1];
     struct dtw_result result;
     float *copy;                   /* owned: dtw_push_copy */
+    struct stepwise *stepwise;     /* owned: dtw_step_begin */
     uint64_t *touched;             /* owned: one bit a shard, one word a ps task */
     struct control_reply *control; /* owned: one a ps task */
 };
@@ -41,6 +43,7 @@ struct dtw_handle *handle_create(struct dtw_client *client); /* NULL: short of m
 void handle_destroy(struct dtw_handle *h);                   /* not submitted, or done */
 void handle_add(struct dtw_handle *h, struct message *m);
 void handle_submit(struct dtw_handle *h, bool alone); /* as driver_wake */
+void handle_add_sent(struct dtw_handle *h);           /* messages added since then go as well */
 void handle_release(void *arg);                       /* dt_release_fn */
 
 void handle_answered(struct dtw_handle *h, int64_t now); /* one of its messages */

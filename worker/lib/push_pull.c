@@ -8,21 +8,6 @@
 #include "proto/base/clock.h"
 #include "worker/lib/data.h"
 
-/* Is there a buffer for each variable? */
-static enum dtw_status
-check_buffers(const struct dtw_client *client, const void *const *buffers, const char *what,
-              struct dtw_error *err)
-{
-    uint32_t i;
-
-    for (i = 0; i < client->declared.n; i++) {
-        if (!buffers[i])
-            return client_error(err, DTW_INVALID, "%s: no buffer for variable %s", what,
-                                client->declared.items[i].decl.name);
-    }
-    return DTW_OK;
-}
-
 static enum dtw_status
 check_gradients(const struct dtw_client *client, const struct data_request *r,
                 struct dtw_error *err)
@@ -35,7 +20,7 @@ check_gradients(const struct dtw_client *client, const struct data_request *r,
                    ? DTW_OK
                    : client_error(err, DTW_INVALID,
                                   "a push without gradients has weight 0 and count 0");
-    status = check_buffers(client, (const void *const *)r->gradients, "gradients", err);
+    status = data_check_buffers(client, (const void *const *)r->gradients, "gradients", err);
     for (i = 0; status == DTW_OK && i < client->declared.n; i++) {
         const struct variable *v = &client->declared.items[i];
 
@@ -57,45 +42,7 @@ check_arguments(const struct dtw_client *client, const struct data_request *r,
         status = check_gradients(client, r, err);
     if (status != DTW_OK || r->op == DT_OP_PUSH)
         return status;
-    if (!r->values)
-        return client_error(err, DTW_INVALID, "values: no buffers");
-    return check_buffers(client, (const void *const *)r->values, "values", err);
-}
-
-static uint64_t
-held_step(const struct dtw_client *client, bool *complete)
-{
-    uint64_t step = 0;
-    uint32_t i, k;
-
-    *complete = true;
-    for (i = 0; i < client->declared.n; i++) {
-        for (k = 0; k < client->declared.items[i].n_slices; k++) {
-            uint64_t v =
-                atomic_load_explicit(&client->declared.items[i].versions[k], memory_order_relaxed);
-
-            if (v == DT_NO_VERSION)
-                *complete = false;
-            else if (v > step)
-                step = v;
-        }
-    }
-    return step;
-}
-
-/* The push's id and step. Lock held. */
-static enum dtw_status
-number_push(struct dtw_client *client, struct data_request *r, struct dtw_error *err)
-{
-    bool complete;
-    uint64_t step = held_step(client, &complete);
-
-    if (!complete)
-        return client_error(err, DTW_INVALID, "pull all variables before the first push");
-    r->counter = ++client->push_counter;
-    if (client->last_pushed == DT_NO_VERSION || step > client->last_pushed)
-        client->last_pushed = step;
-    return DTW_OK;
+    return data_check_values(client, r->values, err);
 }
 
 /* A handle that is not submitted; NULL: *status says why not. Lock held. */
@@ -107,26 +54,13 @@ create_locked(struct dtw_client *client, struct data_request *r, enum dtw_status
 
     *status = client_check_usable(client, err);
     if (*status == DTW_OK && r->op != DT_OP_PULL)
-        *status = number_push(client, r, err);
+        *status = data_number_push(client, r, err);
     if (*status != DTW_OK)
         return NULL;
     h = data_request(client, r);
     if (!h)
         *status = client_error(err, DTW_NO_MEMORY, "short of memory");
     return h;
-}
-
-static enum dtw_status
-check_initialised(struct dtw_client *client, struct dtw_error *err)
-{
-    enum dtw_status status = client_enter(client, err);
-    bool initialised;
-
-    if (status != DTW_OK)
-        return status;
-    initialised = client->declared.closed;
-    client_exit(client);
-    return initialised ? DTW_OK : client_error(err, DTW_INVALID, "call dtw_init first");
 }
 
 /* Checks, then leaves a handle that is not submitted, with the lock held. NULL: *status, no lock. */
@@ -136,7 +70,7 @@ prepare(struct dtw_client *client, struct data_request *r, enum dtw_status *stat
 {
     struct dtw_handle *h;
 
-    *status = check_initialised(client, err);
+    *status = data_check_initialised(client, err);
     if (*status == DTW_OK)
         *status = check_arguments(client, r, err);
     if (*status == DTW_OK)
@@ -249,7 +183,7 @@ dtw_push_copy(struct dtw_client *client, const float *const *gradients, uint64_t
     client_exit(client);
     if (!gradients || client->declared.n == 0)
         return begin(client, &r, NULL, handle, err);
-    status = check_buffers(client, (const void *const *)gradients, "gradients", err);
+    status = data_check_buffers(client, (const void *const *)gradients, "gradients", err);
     return status == DTW_OK ? push_copied(client, &r, handle, err) : status;
 }
 
@@ -303,6 +237,10 @@ dtw_wait(struct dtw_handle *handle, int64_t timeout_ms, struct dtw_result *resul
     status = client_enter_forked_only(client, err);
     if (status != DTW_OK)
         return status;
+    if (stepwise_is_open(handle) && !handle->finished) {
+        client_exit(client);
+        return client_error(err, DTW_INVALID, "gradients are missing: dtw_step_gradient");
+    }
     end = handle_wait(handle, dt_deadline(dt_now_ms(), timeout_ms), true);
     if (end == WAIT_OVER) {
         status = handle_collect(handle, result, err);

@@ -162,7 +162,29 @@ double
 model_gradient(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n,
                const float *const *values, float *const *gradients)
 {
-    return m->rule->gradient(m, data, rows, n, values, gradients);
+    double loss;
+
+    m->told = 0;
+    loss = m->rule->gradient(m, data, rows, n, values, gradients);
+    for (uint32_t i = 0; gradients && i < m->n_variables; i++)
+        model_ready(m, i, loss);
+    return loss;
+}
+
+void
+model_on_ready(struct model *m, model_ready_fn *ready, void *arg)
+{
+    m->ready = ready;
+    m->ready_arg = arg;
+}
+
+void
+model_ready(struct model *m, uint32_t variable, double loss)
+{
+    if (!m->ready || m->told & (1u << variable))
+        return;
+    m->told |= 1u << variable;
+    m->ready(m->ready_arg, variable, loss);
 }
 
 void

@@ -60,6 +60,12 @@ enum dt_status model_check_data(const struct model *m, const struct dataset *dat
 double model_gradient(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n,
                       const float *const *values, float *const *gradients);
 
+/* Called once for each variable as soon as its gradient is final and the model does not read its values any more
+ * for this batch: networks the last layer first, other models in order at the end. `loss` is the batch's mean loss.
+ * NULL: nobody. */
+typedef void model_ready_fn(void *arg, uint32_t variable, double loss);
+void model_on_ready(struct model *m, model_ready_fn *ready, void *arg);
+
 struct model_score {
     double loss;     /* mean over the rows */
     double accuracy; /* share of rows whose largest logit is the label; NAN for toy, linear */

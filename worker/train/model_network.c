@@ -195,19 +195,30 @@ backward(const struct model *m, uint32_t layer, const float *d, uint32_t n,
         below[i] = in[i] > 0.0f ? below[i] : 0.0f;
 }
 
+/* Which part of the batch; `loss` is the batch's where it is the last. */
+struct part {
+    uint32_t n_rows;
+    bool first, last;
+    double loss;
+};
+
 /* From dz in m->z down to the first layer. */
 static void
-add_gradients(const struct model *m, uint32_t n, const float *const *values, bool first,
+add_gradients(struct model *m, const struct part *part, const float *const *values,
               float *const *gradients)
 {
     const float *d = m->z;
 
     for (uint32_t l = m->n_layers; l-- > 0;) {
-        accumulate(m, l, l > 0 ? m->a[l - 1] : m->x, d, n, first, gradients);
+        accumulate(m, l, l > 0 ? m->a[l - 1] : m->x, d, part->n_rows, part->first, gradients);
         if (l > 0) {
             float *below = m->d[l % 2];
-            backward(m, l, d, n, values, below);
+            backward(m, l, d, part->n_rows, values, below);
             d = below;
+        }
+        if (part->last) {
+            model_ready(m, bias_of(l), part->loss);
+            model_ready(m, kernel_of(l), part->loss);
         }
     }
 }
@@ -230,8 +241,10 @@ network_gradient(struct model *m, const struct dataset *data, const uint64_t *ro
             if (gradients)
                 model_row_gradient(z, m->n_classes, label, lse, 1.0 / n);
         }
-        if (gradients)
-            add_gradients(m, part, values, done == 0, gradients);
+        if (gradients) {
+            struct part p = {part, done == 0, done + part == n, loss / n};
+            add_gradients(m, &p, values, gradients);
+        }
     }
     return loss / n;
 }

@@ -33,6 +33,9 @@ struct model {
     uint64_t seed;
     uint32_t n_variables;
     struct model_variable variables[MODEL_MAX_VARIABLES];
+    model_ready_fn *ready; /* may be NULL */
+    void *ready_arg;
+    uint32_t told;  /* one bit a variable: ready was called in this gradient */
     uint32_t chunk; /* rows that the scratch memory holds */
     float *x;       /* owned; chunk x features: gathered rows */
     float *z;       /* owned; chunk x outputs: logits or predictions, then their gradient */
@@ -64,5 +67,8 @@ void model_gather(struct model *m, const struct dataset *data, const uint64_t *r
 double model_row_loss(const float *z, uint32_t n_classes, uint32_t label, double *lse);
 void model_row_gradient(float *z, uint32_t n_classes, uint32_t label, double lse, double scale);
 uint32_t model_row_answer(const float *z, uint32_t n_classes);
+
+/* The gradient of a variable is final. */
+void model_ready(struct model *m, uint32_t variable, double loss);
 
 #endif
