@@ -194,6 +194,56 @@ Test(mlp, batch_larger_than_the_scratch_memory)
     dataset_deinit(&d);
 }
 
+struct seen { /* what was told while the gradient was computed */
+    struct network *n;
+    float *const *expected;
+    uint32_t order[6];
+    uint32_t count;
+    double loss;
+};
+
+/* Whoever is told may overwrite the variable's values: nothing of the batch reads them any more. */
+static void
+see(void *arg, uint32_t variable, double loss)
+{
+    struct seen *s = arg;
+    uint64_t elements = model_variable(s->n->m, variable)->elements;
+
+    cr_assert_lt(s->count, 6);
+    s->order[s->count++] = variable;
+    s->loss = loss;
+    cr_assert_arr_eq(s->n->gradients[variable], s->expected[variable], elements * sizeof(float));
+    for (uint64_t i = 0; i < elements; i++)
+        s->n->values[variable][i] = 1e9f;
+}
+
+Test(mlp, tells_when_a_gradient_is_final_the_last_layer_first)
+{
+    static const uint32_t order[] = {5, 4, 3, 2, 1, 0};
+    uint64_t rows[ROWS];
+    float *expected[6];
+    struct network n;
+
+    network_make(&n, ROWS);
+    struct seen seen = {.n = &n, .expected = expected};
+    for (uint64_t i = 0; i < ROWS; i++)
+        rows[i] = i;
+    for (int v = 0; v < 6; v++)
+        expected[v] = calloc(model_variable(n.m, (uint32_t)v)->elements, sizeof(float));
+    double loss =
+        model_gradient(n.m, &n.data, rows, ROWS, (const float *const *)n.values, expected);
+    model_on_ready(n.m, see, &seen);
+    cr_expect_eq(
+        model_gradient(n.m, &n.data, rows, ROWS, (const float *const *)n.values, n.gradients),
+        loss);
+    cr_expect_eq(seen.count, 6);
+    cr_expect_eq(seen.loss, loss);
+    cr_expect_arr_eq(seen.order, order, sizeof(order));
+    for (int v = 0; v < 6; v++)
+        free(expected[v]);
+    network_remove(&n);
+}
+
 /* Computed apart from this program, from Philox4x32-10's definition. They never change. */
 Test(mlp, initial_values_are_golden)
 {
