@@ -12,11 +12,14 @@
 static uint64_t
 rows_between(const struct cluster *c, uint64_t rows, unsigned rank, uint64_t from, uint64_t to)
 {
-    struct order o = {c->s->seed, rows, c->n_workers, (uint32_t)c->s->batch};
+    uint32_t replicas = (uint32_t)c->s->replicas;
+    struct order o = {c->s->seed, rows, c->n_workers * replicas, (uint32_t)c->s->batch};
     uint64_t sum = 0;
 
-    for (uint64_t step = from; step < to; step++)
-        sum += order_count(&o, step, rank);
+    for (uint64_t step = from; step < to; step++) {
+        for (uint32_t k = 0; k < replicas; k++)
+            sum += order_count(&o, step, rank * replicas + k);
+    }
     return sum;
 }
 
@@ -72,6 +75,7 @@ cluster_report(const struct cluster *c, struct report *out)
                            .ps_tasks = c->n_ps,
                            .rank = -1,
                            .batch = c->s->batch,
+                           .replicas = c->s->replicas,
                            .train_loss = NAN,
                            .test_loss = NAN,
                            .test_accuracy = NAN};

@@ -49,6 +49,7 @@ report_json(const struct report *r)
         json_object_set_new(o, "rank", json_integer(r->rank));
     json_object_set_new(o, "rows", count(r->rows));
     json_object_set_new(o, "batch", count(r->batch));
+    json_object_set_new(o, "replicas", count(r->replicas));
     json_object_set_new(o, "steps", count(r->steps));
     json_object_set_new(o, "samples", count(r->samples));
     json_object_set_new(o, "seconds", number(r->seconds));
@@ -103,6 +104,7 @@ report_from_json(struct report *r, const json_t *o)
         .rank = json_integer_value(json_object_get(o, "rank")),
         .rows = get_count(o, "rows"),
         .batch = get_count(o, "batch"),
+        .replicas = get_count(o, "replicas"),
         .steps = get_count(o, "steps"),
         .samples = get_count(o, "samples"),
         .seconds = get_number(o, "seconds"),

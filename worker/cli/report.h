@@ -19,7 +19,8 @@ struct report {
     uint64_t ps_tasks;
     int64_t rank;      /* -1: all workers (run) */
     uint64_t rows;     /* in the training set */
-    uint64_t batch;    /* a worker and step */
+    uint64_t batch;    /* a worker, replica and step */
+    uint64_t replicas; /* a worker */
     uint64_t steps;    /* of the job, as far as it went */
     uint64_t samples;  /* rows pushed */
     double seconds;    /* of the training loop */

@@ -17,6 +17,7 @@
 #include "worker/cli/row.h"
 #include "worker/train/model.h"
 #include "worker/train/order.h"
+#include "worker/train/replicas.h"
 
 #define ROW(name_, type_, field_, ...)                                                             \
     {                                                                                              \
@@ -73,7 +74,9 @@
             .arg = "A", .help = "stop at the first epoch end with this test accuracy"),            \
         ROW("seed", U64, seed, .def = "1", .arg = "N", .help = "of shuffles and initial values"),  \
         ROW("batch", U64, batch, .def = "100", .min = 1, .max = 1 << 20, .arg = "B",               \
-            .help = "rows a worker and step"),                                                     \
+            .help = "rows a worker (a replica) and step"),                                         \
+        ROW("replicas", U64, replicas, .def = "1", .min = 1, .max = REPLICAS_MAX, .arg = "K",      \
+            .help = "threads on one copy of the values, each with a batch; one gradient a step"),  \
         ROW("lr", DOUBLE, lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",                     \
             .help = "learning rate on psd (local: of the worker); 0: the algorithm's own"),        \
         ROW("local-lr", DOUBLE, local_lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",         \
@@ -120,7 +123,7 @@ const struct dt_option settings_train[] = {
     ROW("fresh", FLAG, fresh, .help = "replace a job of this name that is complete or failed"),
     ROW_START_TIMEOUT("0"),
     ROW_RETRY_FOR("60s"),
-    ROW_THREADS("of the BLAS library; 0: all processors"),
+    ROW_THREADS("of the BLAS library; 0: all processors, or 1 with several replicas"),
     ROW("step-delay", U64, step_delay_ms, .def = "0", .min = 0, .max = 1e9, .arg = "MS",
         .help = "wait so many milliseconds in each step: imitates a slow machine"),
     ROW_SAVE("write the final values as safetensors (dtworker eval reads them)"),
@@ -140,7 +143,8 @@ const struct dt_option settings_run[] = {
     ROWS_SHARED,
     ROW_START_TIMEOUT("60s"),
     ROW_RETRY_FOR("5s"),
-    ROW_THREADS("of the BLAS library in each worker; 0: processors / workers"),
+    ROW_THREADS(
+        "of the BLAS library in each worker; 0: processors / workers, or 1 with several replicas"),
     ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",
         .help = "wait in each step: one value for all ranks, or one a rank"),
     ROW_SAVE("rank 0 writes the final values as safetensors (dtworker eval reads them)"),
@@ -395,7 +399,7 @@ settings_check_run(struct settings *s, struct dt_error *err)
 void
 settings_length(const struct settings *s, uint64_t rows, uint64_t *steps, uint64_t *steps_per_epoch)
 {
-    struct order o = {s->seed, rows, (uint32_t)s->workers, (uint32_t)s->batch};
+    struct order o = {s->seed, rows, (uint32_t)(s->workers * s->replicas), (uint32_t)s->batch};
     uint64_t per_epoch = order_steps_per_epoch(&o);
 
     if (per_epoch == 0) { /* no data: all steps are one epoch */

@@ -42,6 +42,7 @@ struct settings {
     double target_accuracy;
     uint64_t seed;
     uint64_t batch;
+    uint64_t replicas;
     double lr;       /* 0: the algorithm's own; settings_lr() */
     double local_lr; /* likewise */
     uint64_t window; /* likewise */

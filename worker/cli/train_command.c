@@ -95,7 +95,7 @@ open_model(struct training *t, struct dt_error *err)
     const struct settings *s = t->s;
     enum dt_status r = DT_OK;
 
-    model_set_threads(s->threads > 0 ? (int)s->threads : processors());
+    model_set_threads(s->threads > 0 ? (int)s->threads : s->replicas > 1 ? 1 : processors());
     if (s->data)
         r = data_load(&t->data, s->data, s->model, s->label, err);
     if (r == DT_OK && s->target_accuracy > 0 && t->data.test.n_rows == 0)
@@ -139,21 +139,21 @@ start_line(struct training *t)
 {
     const struct settings *s = t->s;
     uint64_t rows = training_rows(t);
-    uint64_t global = s->workers * s->batch;
+    uint64_t parts = s->workers * s->replicas, global = parts * s->batch;
     int threads = model_threads();
 
     fprintf(t->text, "%s, %s: rank %llu of %llu", s->algorithm, s->model,
             (unsigned long long)s->rank, (unsigned long long)s->workers);
     if (rows > 0)
         fprintf(t->text, ", global batch %llu (%llu x %llu), %llu training rows, %llu test rows",
-                (unsigned long long)global, (unsigned long long)s->workers,
-                (unsigned long long)s->batch, (unsigned long long)rows,
-                (unsigned long long)t->data.test.n_rows);
+                (unsigned long long)global, (unsigned long long)parts, (unsigned long long)s->batch,
+                (unsigned long long)rows, (unsigned long long)t->data.test.n_rows);
+    if (s->replicas > 1)
+        fprintf(t->text, ", %llu replicas", (unsigned long long)s->replicas);
     fprintf(t->text, ", %d thread%s, %llu steps\n", threads, threads == 1 ? "" : "s",
             (unsigned long long)t->steps);
     fflush(t->text);
-    progress_init(&t->progress, t->text, rows > 0 ? global : s->workers, t->steps,
-                  t->steps_per_epoch);
+    progress_init(&t->progress, t->text, rows > 0 ? global : parts, t->steps, t->steps_per_epoch);
 }
 
 /* Who joins beyond the ranks of --lr-per-rank has no rate there. */
@@ -216,6 +216,7 @@ open_loop(struct training *t, struct dt_error *err)
         .rank = (uint32_t)s->rank,
         .workers = (uint32_t)s->workers,
         .batch = (uint32_t)s->batch,
+        .replicas = (uint32_t)s->replicas,
         .steps = t->steps,
         .steps_per_epoch = t->steps_per_epoch,
         .target_accuracy = s->target_accuracy,
@@ -306,6 +307,7 @@ fill_report(struct training *t)
     f->rank = (int64_t)s->rank;
     f->rows = training_rows(t);
     f->batch = s->batch;
+    f->replicas = s->replicas;
     f->steps = r->last.step;
     f->samples = r->last.samples;
     f->seconds = r->last.seconds;

@@ -32,8 +32,7 @@ allocate(struct loop *l)
         if (!l->values[i] || !l->next[i] || !l->gradients[i])
             return false;
     }
-    l->rows = calloc(l->plan.batch ? l->plan.batch : 1, sizeof(*l->rows));
-    return l->rows;
+    return true;
 }
 
 static const struct loop_exchange *
@@ -42,6 +41,21 @@ find_exchange(enum algorithm_consistency c)
     if (c == CONSISTENCY_LOCAL)
         return &loop_exchange_local;
     return c == CONSISTENCY_SYNC ? &loop_exchange_sync : &loop_exchange_async;
+}
+
+static enum dt_status
+create_replicas(struct loop *l, struct dt_error *err)
+{
+    const struct loop_plan *p = &l->plan;
+    struct replicas_plan plan = {.n = p->replicas ? p->replicas : 1,
+                                 .model = p->model,
+                                 .train = p->train,
+                                 .rank = p->rank,
+                                 .gradients = l->gradients};
+
+    plan.order =
+        (struct order){p->seed, has_data(l) ? p->train->n_rows : 0, p->workers * plan.n, p->batch};
+    return replicas_create(&plan, &l->replicas, err);
 }
 
 enum dt_status
@@ -56,8 +70,6 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
     l->plan = *plan;
     l->n_variables = model_n_variables(plan->model);
     l->exchange = find_exchange(plan->algorithm->consistency);
-    l->order = (struct order){plan->seed, has_data(l) ? plan->train->n_rows : 0, plan->workers,
-                              plan->batch};
     if (l->plan.window == 0)
         l->plan.window = plan->algorithm->window;
     s = window_init(&l->window, plan->algorithm, plan->model, l->plan.window,
@@ -66,6 +78,8 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
         l->window.scale = plan->rank_lr;
     if (s == DT_OK && !allocate(l))
         s = dt_fail(err, DT_E_NO_MEMORY, "training loop: no memory for values and gradients");
+    if (s == DT_OK)
+        s = create_replicas(l, err);
     if (s != DT_OK) {
         loop_destroy(l);
         return s;
@@ -79,6 +93,7 @@ loop_destroy(struct loop *l)
 {
     if (!l)
         return;
+    replicas_destroy(l->replicas);
     for (uint32_t i = 0; i < l->n_variables; i++) {
         uint64_t n = model_variable(l->plan.model, i)->elements;
         dtw_free(l->values[i], n);
@@ -86,7 +101,6 @@ loop_destroy(struct loop *l)
         dtw_free(l->gradients[i], n);
     }
     window_deinit(&l->window);
-    free(l->rows);
     free(l);
 }
 
@@ -120,13 +134,6 @@ stop_wanted(const struct loop *l, int64_t ms)
     }
 }
 
-/* Rows that a step holds for this rank; a model without data counts one. */
-static uint32_t
-rows_due(const struct loop *l, uint64_t step)
-{
-    return has_data(l) ? order_count(&l->order, step, l->plan.rank) : 1;
-}
-
 static enum loop_end
 not_finite(struct loop *l)
 {
@@ -138,22 +145,22 @@ not_finite(struct loop *l)
     return LOOP_NOT_FINITE;
 }
 
-/* One batch at the values: its gradient goes into the window. False: it is not finite. */
+/* One step at the values: its gradient goes into the window. False: it is not finite. */
 static bool
 compute(struct loop *l, uint64_t step, struct loop_batch *batch)
 {
-    uint32_t n = has_data(l) ? order_rows(&l->order, step, l->plan.rank, l->rows) : 1;
+    struct replicas_sum sum;
 
-    if (n == 0)
+    replicas_compute(l->replicas, step, (const float *const *)l->values, &sum);
+    batch->n_steps++;
+    if (sum.n_rows == 0)
         return true;
-    double loss = model_gradient(l->plan.model, l->plan.train, l->rows, n,
-                                 (const float *const *)l->values, l->gradients);
-    l->result.last.loss = loss;
-    if (!isfinite(loss))
+    l->result.last.loss = sum.loss;
+    if (!isfinite(sum.loss))
         return false;
     window_add(&l->window, l->values, l->gradients);
-    batch->n_rows += n;
-    batch->n_batches++;
+    batch->n_rows += sum.n_rows;
+    batch->n_batches += sum.n_batches;
     return true;
 }
 
@@ -161,7 +168,7 @@ compute(struct loop *l, uint64_t step, struct loop_batch *batch)
 static enum loop_end
 compute_window(struct loop *l, struct loop_batch *batch)
 {
-    *batch = (struct loop_batch){0, 0};
+    *batch = (struct loop_batch){0};
     for (uint64_t i = 0; i < l->plan.window && l->step + i < l->plan.steps; i++) {
         if (!compute(l, l->step + i, batch))
             return not_finite(l);
@@ -192,7 +199,7 @@ account(struct loop *l, uint64_t before)
     struct loop_point *p = &l->result.last;
 
     for (uint64_t s = before; l->plan.rank < l->plan.workers && s < l->step; s++)
-        l->rows_due += s < l->plan.steps ? rows_due(l, s) : 0;
+        l->rows_due += s < l->plan.steps ? replicas_due(l->replicas, s) : 0;
     p->step = l->step;
     p->epoch = l->step / l->plan.steps_per_epoch;
     p->epoch_end = p->epoch > before / l->plan.steps_per_epoch;

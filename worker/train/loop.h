@@ -5,7 +5,7 @@
  * gradient, exchange. Data are addressable (order.h), so nothing but the step is kept, and a worker that
  * lost its life goes on at the step that its JOIN named. It neither opens nor leaves the job: the caller does.
  *
- * Thread rule: one thread. Blocking: loop_run returns when the steps are done, at an error, or soon
+ * Thread rule: one thread; it has others for its replicas (replicas.h). Blocking: loop_run returns when the steps are done, at an error, or soon
  * after `stop_fd` became readable.
  */
 #ifndef TRAIN_LOOP_H
@@ -26,7 +26,7 @@ struct loop_point {   /* where the training is, after a step */
     uint64_t steps;   /* the end */
     uint64_t epoch;   /* whole epochs done */
     bool epoch_end;   /* this step ended (at least) one */
-    double loss;      /* mean over the own batch, before its update; NAN: no batch yet */
+    double loss;      /* mean over the own rows, before its update; NAN: no batch yet */
     double accuracy;  /* on the test rows at an epoch end; NAN elsewhere and without test rows */
     uint64_t samples; /* own rows pushed so far */
     double seconds;   /* since the first values were there */
@@ -44,6 +44,7 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     const struct dataset *test;  /* may be NULL or empty */
     struct dtw_client *client;   /* open, nothing declared; NULL when the algorithm needs no psd */
     uint32_t rank, workers, batch;
+    uint32_t replicas;        /* K: threads, each with a batch a step; 0: one */
     uint64_t steps;           /* the end of the training, >= 1 */
     uint64_t steps_per_epoch; /* >= 1 */
     double target_accuracy;   /* > 0: stop at the first epoch end that has it */

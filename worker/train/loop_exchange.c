@@ -41,7 +41,7 @@ local_step(struct loop *l, const struct loop_batch *batch)
     struct dtw_result applied = {.accumulated = 1};
 
     count_push(l, batch, &applied);
-    l->step += batch->n_batches > 0 ? batch->n_batches : 1;
+    l->step += batch->n_steps;
     return DTW_OK;
 }
 

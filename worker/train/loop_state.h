@@ -5,12 +5,13 @@
 #define TRAIN_LOOP_STATE_H
 
 #include "worker/train/loop.h"
-#include "worker/train/order.h"
+#include "worker/train/replicas.h"
 #include "worker/train/window.h"
 
-struct loop_batch {     /* what a worker brings to a step */
-    uint32_t n_rows;    /* the weight; 0: abstain */
+struct loop_batch {     /* what a worker brings to an exchange */
+    uint64_t n_rows;    /* the weight; 0: abstain */
     unsigned n_batches; /* the count */
+    uint64_t n_steps;   /* gone through, with rows or without */
 };
 
 /* How values come and gradients go; chosen by the row's consistency. DTW_INTERRUPTED ends the loop. */
@@ -28,13 +29,12 @@ extern const struct loop_exchange loop_exchange_async;
 struct loop {
     struct loop_plan plan;
     const struct loop_exchange *exchange;
-    struct order order;
     uint32_t n_variables;
     float *values[MODEL_MAX_VARIABLES]; /* owned (dtw_alloc); of step `step` */
     float *next[MODEL_MAX_VARIABLES]; /* owned; what is being pulled: becomes `values` when whole */
     float *gradients[MODEL_MAX_VARIABLES]; /* owned; of one batch, then of the window */
     struct window window;
-    uint64_t *rows; /* owned; plan.batch row numbers */
+    struct replicas *replicas; /* owned */
     uint64_t step;
     bool have_values;
     bool stopped_by_all; /* the job's stop step has come */

@@ -15,6 +15,7 @@
 static const struct model_rule *const rules[] = {&model_rule_toy, &model_rule_linear,
                                                  &model_rule_softmax, &model_rule_mlp};
 #define N_RULES (sizeof(rules) / sizeof(rules[0]))
+#define EVALUATE_ROWS 1024u
 
 static const struct model_rule *
 rule_find(const char *spec)
@@ -64,6 +65,40 @@ model_check_spec(const char *spec, struct dt_error *err)
     return DT_OK;
 }
 
+/* `like` says everything but its rule's part. */
+static enum dt_status
+create(const struct model *like, struct model **out, struct dt_error *err)
+{
+    struct model *m = calloc(1, sizeof(*m));
+
+    *out = NULL;
+    if (!m)
+        return dt_fail(err, DT_E_NO_MEMORY, "model %s: memory is short", like->spec);
+    m->rule = like->rule;
+    memcpy(m->spec, like->spec, sizeof(m->spec));
+    m->n_features = like->n_features;
+    m->n_classes = like->n_classes;
+    m->max_batch = like->max_batch;
+    m->least_chunk = like->least_chunk;
+    m->seed = like->seed;
+    enum dt_status s = m->rule->prepare(m, err);
+    if (s != DT_OK) {
+        model_destroy(m);
+        return s;
+    }
+    *out = m;
+    return DT_OK;
+}
+
+enum dt_status
+model_twin(const struct model *m, struct model **out, struct dt_error *err)
+{
+    struct model like = *m;
+
+    like.least_chunk = 1;
+    return create(&like, out, err);
+}
+
 enum dt_status
 model_create(const char *spec, uint32_t n_features, uint32_t n_classes, uint32_t max_batch,
              uint64_t seed, struct model **out, struct dt_error *err)
@@ -76,23 +111,14 @@ model_create(const char *spec, uint32_t n_features, uint32_t n_classes, uint32_t
     if (rule->needs_data && (n_features == 0 || (n_classes == 0 && !rule->numbers)))
         return dt_fail(err, DT_E_USAGE, "model %s needs data: name them with --data", spec);
 
-    struct model *m = calloc(1, sizeof(*m));
-    if (!m)
-        return dt_fail(err, DT_E_NO_MEMORY, "model %s: memory is short", spec);
-    m->rule = rule;
-    snprintf(m->spec, sizeof(m->spec), "%s", spec);
-    m->n_features = n_features;
-    m->n_classes = n_classes;
-    m->max_batch = max_batch ? max_batch : 1;
-    m->seed = seed;
-
-    enum dt_status s = rule->prepare(m, err);
-    if (s != DT_OK) {
-        model_destroy(m);
-        return s;
-    }
-    *out = m;
-    return DT_OK;
+    struct model like = {.rule = rule,
+                         .n_features = n_features,
+                         .n_classes = n_classes,
+                         .max_batch = max_batch ? max_batch : 1,
+                         .least_chunk = EVALUATE_ROWS,
+                         .seed = seed};
+    snprintf(like.spec, sizeof(like.spec), "%s", spec);
+    return create(&like, out, err);
 }
 
 void

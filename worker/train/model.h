@@ -38,6 +38,9 @@ struct model; /* opaque; holds scratch memory for one thread of computation */
 enum dt_status model_create(const char *spec, uint32_t n_features, uint32_t n_classes,
                             uint32_t max_batch, uint64_t seed, struct model **out,
                             struct dt_error *err);
+/* Another one of the same kind with scratch memory of its own, for another thread; of little more than
+ * `max_batch` rows. */
+enum dt_status model_twin(const struct model *m, struct model **out, struct dt_error *err);
 /* Is there a model of that name? DT_E_USAGE with the known ones. */
 enum dt_status model_check_spec(const char *spec, struct dt_error *err);
 void model_destroy(struct model *m);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVALUATE_ROWS 1024u
 #define SCRATCH_ELEMENTS (UINT64_C(16) << 20) /* 64 MiB for the widest part at most */
 
 /* At least one, enough for a batch where memory allows. */
@@ -17,7 +16,7 @@ uint32_t
 model_chunk_rows(const struct model *m, uint64_t floats)
 {
     uint64_t fit = SCRATCH_ELEMENTS / floats;
-    uint64_t want = m->max_batch > EVALUATE_ROWS ? m->max_batch : EVALUATE_ROWS;
+    uint64_t want = m->max_batch > m->least_chunk ? m->max_batch : m->least_chunk;
 
     if (want > fit)
         want = fit;

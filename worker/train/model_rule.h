@@ -30,6 +30,7 @@ struct model {
     uint32_t n_features;
     uint32_t n_classes;
     uint32_t max_batch;
+    uint32_t least_chunk; /* rows that the scratch memory is to hold in any case, where it fits */
     uint64_t seed;
     uint32_t n_variables;
     struct model_variable variables[MODEL_MAX_VARIABLES];

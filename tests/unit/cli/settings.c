@@ -131,7 +131,8 @@ Test(settings, numbers_out_of_range_are_refused)
 static void
 length(uint64_t rows, uint64_t epochs, uint64_t steps, uint64_t want_steps, uint64_t want_epoch)
 {
-    struct settings s = {.workers = 2, .batch = 10, .epochs = epochs, .steps = steps};
+    struct settings s = {
+        .workers = 2, .replicas = 1, .batch = 10, .epochs = epochs, .steps = steps};
     uint64_t got_steps = 0, got_epoch = 0;
 
     settings_length(&s, rows, &got_steps, &got_epoch);
