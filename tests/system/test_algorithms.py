@@ -7,9 +7,8 @@ import subprocess
 import harness
 from harness import expect
 
-ALGORITHMS = {"ssgd", "sagn", "downpour", "downpour-easy", "agn"}  # at least these
+ALGORITHMS = {"ssgd", "ssgd-diff-lr", "sagn", "hogwild", "downpour", "downpour-easy", "agn"}  # at least these
 STEPS = 300
-OPTIONS = {}  # of single algorithms, beside their own rates
 
 
 def table():
@@ -23,19 +22,27 @@ def table():
     return [name for name in names if name != "local"]
 
 
-def held(psd, job):
-    """How many variables (of one slice each) psd says that it holds."""
-    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "placement", "--json", job], capture_output=True,
+def placement(psd, job):
+    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "--json", "placement", job], capture_output=True,
                           text=True, timeout=harness.LONG, check=True)
-    answer, = json.loads(done.stdout)["jobs"]
-    return sum(v["ps_task"] == answer["ps_task"] for v in answer["variables"])
+    return json.loads(done.stdout)["jobs"][0]
+
+
+def check_placement(psds, algorithm):
+    """Each task holds some of the four variables; with locking none each of its shards serves all of them."""
+    jobs = [placement(psd, algorithm) for psd in psds]
+    held = [[v for v in job["variables"] if v["shard_slices"]] for job in jobs]
+    expect(held[0] and held[1] and len(held[0]) + len(held[1]) == 4, f"{algorithm}: {held}")
+    for job, variables in zip(jobs, held):
+        locking, copies = ("none", 3) if algorithm == "hogwild" else ("slice", 1)
+        expect(job["locking"] == locking and sum(job["shard_slices"]) == copies * len(variables), f"{algorithm}: {job}")
 
 
 def train(bench, psds, algorithm):
     ps = ",".join(p.endpoint for p in psds)
     workers = [bench.dtworker("train", "--ps", ps, "--job", algorithm, "--rank", rank, "--workers", 3, "--algorithm",
                               algorithm, "--model", "mlp:32", "--data", harness.digits(), "--batch", 10, "--steps", STEPS,
-                              "--threads", 1, "--seed", 3, "--json", *OPTIONS.get(algorithm, ()))
+                              "--threads", 1, "--seed", 3, "--json")
                for rank in range(3)]
     for w in workers:
         w.expect_exit(0)
@@ -53,8 +60,7 @@ def test_each_learns_over_two_ps_tasks(bench):
     psds = [bench.psd(shards=3) for _ in range(2)]
     for algorithm in table():
         train(bench, psds, algorithm)
-        variables = [held(psd, algorithm) for psd in psds]
-        expect(min(variables) >= 1 and sum(variables) == 4, f"{algorithm}: the tasks hold {variables} variables")
+        check_placement(psds, algorithm)
         for psd in psds:
             job = psd.job(algorithm)
             expect(job["state"] == "complete" and job["counters"]["lost"] == 0, f"{algorithm}: {job}")

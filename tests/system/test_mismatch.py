@@ -81,8 +81,15 @@ def test_other_parameters_of_the_job(bench):
 
 def test_another_order_of_ps_tasks(bench):
     job = Job(bench)
-    job.expect_refused("this psd is ps task 1 of job j", "this worker says task 0", ps=",".join(p.endpoint for p in reversed(job.psds)))
+    job.expect_refused("this psd is ps task", "this worker says task", "in the same order", ps=",".join(p.endpoint for p in reversed(job.psds)))
     job.expect_refused("tasks", "the job has 2", "this worker says 1", ps=job.psds[0].endpoint)
+    job.finish()
+
+
+def test_another_placement(bench):
+    job = Job(bench)
+    job.expect_refused("variable dense1/bias", "task", "the job has 1", "this worker says 0", args=("--place", "dense1/bias=0"))
+    job.expect_refused("variable dense2/kernel", "task", "the job has 1", "this worker says 0", args=("--placement", "round-robin"))
     job.finish()
 
 
@@ -106,4 +113,5 @@ def test_a_synchronous_job_goes_on_waiting_for_the_right_one(bench):
 
 
 harness.main(test_another_model, test_other_parameters_of_the_optimizer, test_other_parameters_of_the_job,
-             test_another_order_of_ps_tasks, test_a_synchronous_job_goes_on_waiting_for_the_right_one)
+             test_another_order_of_ps_tasks, test_another_placement,
+             test_a_synchronous_job_goes_on_waiting_for_the_right_one)
