@@ -94,9 +94,25 @@ value_text(const struct dt_option *row, const struct settings *s)
         return joined(*(char *const *const *)p);
     case DT_OPT_FLAG:
     case DT_OPT_LIST:
-        break; /* none of these is shared */
+        break; /* flags have no value, lists are not shared */
     }
     return n < 0 ? NULL : text;
+}
+
+/* "--name=value", "--name" of a flag; NULL when memory is short. */
+static char *
+option_text(const struct dt_option *row, const struct settings *s)
+{
+    char *text = NULL;
+    char *value;
+
+    if (row->type == DT_OPT_FLAG)
+        return asprintf(&text, "--%s", row->name) < 0 ? NULL : text;
+    value = value_text(row, s);
+    if (!value || asprintf(&text, "--%s=%s", row->name, value) < 0)
+        text = NULL;
+    free(value);
+    return text;
 }
 
 bool
@@ -108,13 +124,9 @@ settings_forward(const struct settings *s, char **argv, unsigned *n, unsigned ma
             continue;
         if (!dt_options_given(settings_run, s, row->name) && same_default(row, to))
             continue;
-        char *value = value_text(row, s);
-        char *text = NULL;
-        if (!value || *n >= max || asprintf(&text, "--%s=%s", row->name, value) < 0) {
-            free(value);
+        char *text = *n < max ? option_text(row, s) : NULL;
+        if (!text)
             return false;
-        }
-        free(value);
         argv[(*n)++] = text;
     }
     return true;

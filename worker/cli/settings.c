@@ -77,6 +77,8 @@
             .help = "rows a worker (a replica) and step"),                                         \
         ROW("replicas", U64, replicas, .def = "1", .min = 1, .max = REPLICAS_MAX, .arg = "K",      \
             .help = "threads on one copy of the values, each with a batch; one gradient a step"),  \
+        ROW("overlap", FLAG, overlap,                                                              \
+            .help = "send a gradient layer by layer while the rest of it is being computed"),      \
         ROW("lr", DOUBLE, lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",                     \
             .help = "learning rate on psd (local: of the worker); 0: the algorithm's own"),        \
         ROW("local-lr", DOUBLE, local_lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",         \
@@ -294,6 +296,10 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
         return dt_fail(err, DT_E_USAGE,
                        "--aggregate %llu is more than the %llu workers: use at most --workers",
                        (unsigned long long)s->aggregate, (unsigned long long)s->workers);
+    if (s->overlap && s->replicas > 1)
+        return dt_fail(err, DT_E_USAGE,
+                       "--overlap: the mean of several replicas is there only when all are done: "
+                       "leave it or --replicas out");
     r = check_consistency(s, err);
     if (r == DT_OK)
         r = row_check(s, table, err);
@@ -311,6 +317,8 @@ check_local(const struct settings *s, struct dt_error *err)
                        "--algorithm local trains in one process: leave --rank out");
     if (settings_n_ps(s) > 0)
         return dt_fail(err, DT_E_USAGE, "--algorithm local uses no psd: leave --ps out");
+    if (s->overlap)
+        return dt_fail(err, DT_E_USAGE, "--algorithm local sends nothing: leave --overlap out");
     return DT_OK;
 }
 

@@ -43,6 +43,7 @@ struct settings {
     uint64_t seed;
     uint64_t batch;
     uint64_t replicas;
+    bool overlap;
     double lr;       /* 0: the algorithm's own; settings_lr() */
     double local_lr; /* likewise */
     uint64_t window; /* likewise */

@@ -217,6 +217,7 @@ open_loop(struct training *t, struct dt_error *err)
         .workers = (uint32_t)s->workers,
         .batch = (uint32_t)s->batch,
         .replicas = (uint32_t)s->replicas,
+        .overlap = s->overlap,
         .steps = t->steps,
         .steps_per_epoch = t->steps_per_epoch,
         .target_accuracy = s->target_accuracy,

@@ -112,8 +112,10 @@ give(struct dtw_handle *h, uint32_t index, const float *gradient, struct dtw_err
                             h->client->declared.items[index].decl.name);
     s->given[index] = true;
     s->n_left--;
-    if (!data_add_variable(h, index, gradient))
+    if (!data_add_variable(h, index, gradient)) {
+        handle_finish(h, DTW_NO_MEMORY, DT_E_NO_MEMORY, NULL);
         return client_error(err, DTW_NO_MEMORY, "short of memory");
+    }
     handle_add_sent(h);
     if (s->n_left == 0)
         handle_answered(h, dt_now_ms());

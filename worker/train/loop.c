@@ -147,18 +147,21 @@ not_finite(struct loop *l)
 
 /* One step at the values: its gradient goes into the window. False: it is not finite. */
 static bool
-compute(struct loop *l, uint64_t step, struct loop_batch *batch)
+compute(struct loop *l, uint64_t step, bool last, struct loop_batch *batch)
 {
+    bool overlaps = last && overlap_begin(l, batch, step);
     struct replicas_sum sum;
 
     replicas_compute(l->replicas, step, (const float *const *)l->values, &sum);
+    model_on_ready(l->plan.model, NULL, NULL);
     batch->n_steps++;
     if (sum.n_rows == 0)
         return true;
     l->result.last.loss = sum.loss;
     if (!isfinite(sum.loss))
         return false;
-    window_add(&l->window, l->values, l->gradients);
+    if (!overlaps)
+        window_add(&l->window, l->values, l->gradients);
     batch->n_rows += sum.n_rows;
     batch->n_batches += sum.n_batches;
     return true;
@@ -170,12 +173,18 @@ compute_window(struct loop *l, struct loop_batch *batch)
 {
     *batch = (struct loop_batch){0};
     for (uint64_t i = 0; i < l->plan.window && l->step + i < l->plan.steps; i++) {
-        if (!compute(l, l->step + i, batch))
-            return not_finite(l);
+        bool last = i + 1 == l->plan.window || l->step + i + 1 == l->plan.steps;
         if (stop_wanted(l, l->plan.step_delay_ms))
             return LOOP_STOPPED;
+        if (!compute(l, l->step + i, last, batch)) {
+            overlap_cancel(l);
+            return not_finite(l);
+        }
     }
-    window_close(&l->window, l->gradients);
+    if (l->under_way)
+        window_end(&l->window);
+    else
+        window_close(&l->window, l->gradients);
     return LOOP_RUNNING;
 }
 

@@ -147,14 +147,23 @@ sync_begin(struct loop *l)
     return s;
 }
 
+/* Push what the window brought and pull into `next`. */
+static enum dtw_status
+exchange(struct loop *l, const struct loop_batch *batch, struct dtw_result *r)
+{
+    const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
+
+    if (l->under_way)
+        return overlap_finish(l, r);
+    return dtw_step(l->plan.client, g, l->next, batch->n_rows, batch->n_batches, r, &l->err);
+}
+
 static enum dtw_status
 sync_step(struct loop *l, const struct loop_batch *batch)
 {
-    const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
     struct dtw_result r = {0};
 
-    enum dtw_status s =
-        dtw_step(l->plan.client, g, l->next, batch->n_rows, batch->n_batches, &r, &l->err);
+    enum dtw_status s = exchange(l, batch, &r);
     if (s == DTW_LOST)
         return rejoin(l);
     if (s != DTW_OK)
@@ -212,12 +221,10 @@ async_begin(struct loop *l)
 static enum dtw_status
 async_step(struct loop *l, const struct loop_batch *batch)
 {
-    const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
     uint64_t left = l->plan.steps - l->step;
     struct dtw_result r = {0};
 
-    enum dtw_status s =
-        dtw_step(l->plan.client, g, l->next, batch->n_rows, batch->n_batches, &r, &l->err);
+    enum dtw_status s = exchange(l, batch, &r);
     if (s == DTW_OK) {
         count_push(l, batch, &r);
         if (r.accumulated > 0)

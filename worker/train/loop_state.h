@@ -5,6 +5,7 @@
 #define TRAIN_LOOP_STATE_H
 
 #include "worker/train/loop.h"
+#include "worker/train/overlap.h"
 #include "worker/train/replicas.h"
 #include "worker/train/window.h"
 
@@ -37,6 +38,8 @@ struct loop {
     struct replicas *replicas; /* owned */
     uint64_t step;
     bool have_values;
+    struct dtw_handle *under_way; /* --overlap: the exchange whose gradient is being computed */
+    enum dtw_status under_way_status;
     bool stopped_by_all; /* the job's stop step has come */
     uint64_t rows_due;   /* own rows of the steps that are over */
     uint64_t rows_taken; /* of these: in a push that was taken */

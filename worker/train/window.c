@@ -73,23 +73,34 @@ add_to_sum(struct window *w, uint32_t i, const float *g)
 {
     if (!w->sums[i])
         return;
-    if (w->n_batches == 0)
+    if (w->n_batches == 1)
         memcpy(w->sums[i], g, w->elements[i] * sizeof(*g));
     else
         kernel_axpy(w->sums[i], g, 1.0f, w->elements[i]);
 }
 
 void
+window_next_batch(struct window *w)
+{
+    w->n_batches++;
+    w->n_updates++;
+}
+
+void
+window_add_variable(struct window *w, uint32_t i, float *values, const float *gradient)
+{
+    add_to_sum(w, i, gradient);
+    if (w->algorithm->local_optimizer)
+        optimizer_apply(&w->local, values, values, w->slots[i], gradient, w->elements[i],
+                        w->n_updates - 1);
+}
+
+void
 window_add(struct window *w, float *const *values, float *const *gradients)
 {
-    for (uint32_t i = 0; i < w->n_variables; i++) {
-        add_to_sum(w, i, gradients[i]);
-        if (w->algorithm->local_optimizer)
-            optimizer_apply(&w->local, values[i], values[i], w->slots[i], gradients[i],
-                            w->elements[i], w->n_updates);
-    }
-    w->n_updates++;
-    w->n_batches++;
+    window_next_batch(w);
+    for (uint32_t i = 0; i < w->n_variables; i++)
+        window_add_variable(w, i, values[i], gradients[i]);
 }
 
 /* The sum or the mean over the batches. A window of one batch has it in `gradient` already. */
@@ -104,12 +115,23 @@ reduce(const struct window *w, uint32_t i, float *gradient)
 }
 
 void
+window_close_variable(struct window *w, uint32_t i, float *gradient)
+{
+    reduce(w, i, gradient);
+    if (w->scale != 1)
+        kernel_scale(gradient, gradient, w->scale, w->elements[i]);
+}
+
+void
+window_end(struct window *w)
+{
+    w->n_batches = 0;
+}
+
+void
 window_close(struct window *w, float *const *gradients)
 {
-    for (uint32_t i = 0; w->n_batches > 0 && i < w->n_variables; i++) {
-        reduce(w, i, gradients[i]);
-        if (w->scale != 1)
-            kernel_scale(gradients[i], gradients[i], w->scale, w->elements[i]);
-    }
-    w->n_batches = 0;
+    for (uint32_t i = 0; w->n_batches > 0 && i < w->n_variables; i++)
+        window_close_variable(w, i, gradients[i]);
+    window_end(w);
 }

@@ -34,4 +34,11 @@ void window_add(struct window *w, float *const *values, float *const *gradients)
 /* The window's end: `gradients` then hold what is pushed, the sum or the mean over its batches, times scale. */
 void window_close(struct window *w, float *const *gradients);
 
+/* The same variable by variable, for the last batch of a window: first window_next_batch, then for each variable
+ * window_add_variable and window_close_variable, in the end window_end. */
+void window_next_batch(struct window *w);
+void window_add_variable(struct window *w, uint32_t i, float *values, const float *gradient);
+void window_close_variable(struct window *w, uint32_t i, float *gradient);
+void window_end(struct window *w);
+
 #endif
