@@ -1,25 +1,13 @@
 """Every algorithm of the table with two ps tasks of three shards each and three workers: it learns, both
 tasks hold variables, and everybody ends with 0."""
 import json
-import re
 import subprocess
 
+import fashion
 import harness
 from harness import expect
 
-ALGORITHMS = {"ssgd", "ssgd-diff-lr", "sagn", "hogwild", "downpour", "downpour-easy", "agn"}  # at least these
 STEPS = 300
-
-
-def table():
-    """The names that --help lists; local needs no psd."""
-    text = subprocess.run([harness.program("dtworker"), "train", "--help"], capture_output=True, text=True,
-                          timeout=harness.LONG, check=True).stdout
-    found = re.search(r"--algorithm NAME\s+(.*?)\(default", text, re.S)
-    expect(found, "--help lists the algorithms")
-    names = re.split(r",\s*|\s+or\s+", " ".join(found.group(1).split()))
-    expect(ALGORITHMS | {"local"} <= set(names), f"{names} lack {ALGORITHMS - set(names)}")
-    return [name for name in names if name != "local"]
 
 
 def placement(psd, job):
@@ -58,7 +46,7 @@ def train(bench, psds, algorithm):
 
 def test_each_learns_over_two_ps_tasks(bench):
     psds = [bench.psd(shards=3) for _ in range(2)]
-    for algorithm in table():
+    for algorithm in fashion.algorithms():
         train(bench, psds, algorithm)
         check_placement(psds, algorithm)
         for psd in psds:
