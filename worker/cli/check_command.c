@@ -11,9 +11,10 @@ check_command(struct settings *s, char **positional)
 {
     struct dt_error err = {DT_OK, ""};
     char text[4096] = "";
+    struct dataset_options o = {
+        .label = s->label, .header = (enum dataset_header)s->header, .target = DATASET_EITHER};
 
-    (void)s;
-    enum dt_status r = dataset_check(positional[0], text, sizeof(text), &err);
+    enum dt_status r = dataset_check_with(&o, positional[0], text, sizeof(text), &err);
     if (r != DT_OK)
         return command_fail(r, &err);
     fputs(text, stdout);

@@ -35,7 +35,7 @@ static const struct command commands[] = {
     },
     {
         .name = "check",
-        .usage = "PATH",
+        .usage = "PATH [options]",
         .summary = "read a data set and say what is in it",
         .options = settings_check,
         .n_positional = 1,

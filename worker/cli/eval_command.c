@@ -126,7 +126,7 @@ open_data(struct evaluation *e, struct dt_error *err)
         return dt_fail(err, DT_E_USAGE, "evaluate on which data? name them with --data PATH");
     if (!dt_parse_double(meta(e, "scale"), &scale) || !(scale > 0) || scale > 1e30)
         return damaged(e, "its metadata have no scale", err);
-    enum dt_status r = data_load(&e->data, e->s->data, meta(e, "model"), e->s->label, err);
+    enum dt_status r = data_load(&e->data, e->s->data, meta(e, "model"), e->s, err);
     if (r == DT_OK)
         r = model_check_data(e->model, &e->data.train, err);
     if (r == DT_OK && e->data.test.n_rows > 0)
@@ -164,19 +164,33 @@ put_json(const struct evaluation *e, struct dt_error *err)
     return bad ? dt_fail(err, DT_E_IO, "the result could not be written") : DT_OK;
 }
 
+/* A model for numbers has no accuracy, a data set maybe no test rows, toy no rows at all. */
+static void
+put_score(const char *set, const struct model_score *score, uint64_t rows)
+{
+    char label[32];
+    char of[32] = "";
+
+    if (rows > 0)
+        snprintf(of, sizeof(of), " (%llu rows)", (unsigned long long)rows);
+    if (isfinite(score->accuracy)) {
+        snprintf(label, sizeof(label), "%s accuracy", set);
+        printf("%-14s %.4f%s\n", label, score->accuracy, of);
+        of[0] = '\0';
+    }
+    snprintf(label, sizeof(label), "%s loss", set);
+    if (!isnan(score->loss))
+        printf("%-14s %.6g%s\n", label, score->loss, of);
+}
+
 static void
 put_text(const struct evaluation *e)
 {
     const struct score *c = &e->score;
 
     printf("%s, step %s\n", meta(e, "model"), meta(e, "step"));
-    if (isfinite(c->test.accuracy))
-        printf("test accuracy  %.4f (%llu rows)\ntest loss      %.6g\n", c->test.accuracy,
-               (unsigned long long)e->data.test.n_rows, c->test.loss);
-    if (isfinite(c->train.accuracy))
-        printf("train accuracy %.4f (%llu rows)\n", c->train.accuracy,
-               (unsigned long long)e->data.train.n_rows);
-    printf("train loss     %.6g\n", c->train.loss);
+    put_score("test", &c->test, e->data.test.n_rows);
+    put_score("train", &c->train, e->data.train.n_rows);
 }
 
 static enum dt_status

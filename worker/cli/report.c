@@ -144,6 +144,8 @@ put_quality(const struct report *r, FILE *out)
 {
     if (isfinite(r->test_accuracy))
         fprintf(out, "test accuracy  %.4f\n", r->test_accuracy);
+    else if (isfinite(r->test_loss)) /* a model for numbers */
+        fprintf(out, "test loss      %.6g\n", r->test_loss);
     if (isfinite(r->train_loss))
         fprintf(out, "train loss     %.6g\n", r->train_loss);
 }

@@ -7,16 +7,17 @@
 #include <sched.h>
 
 enum dt_status
-data_load(struct data *d, const char *path, const char *model, const char *label,
+data_load(struct data *d, const char *path, const char *model, const struct settings *s,
           struct dt_error *err)
 {
-    struct dataset_options o = {.label = label, .target = model_target(model)};
-    enum dt_status s = dataset_load_with(&o, path, &d->train, &d->test, err);
+    struct dataset_options o = {
+        .label = s->label, .header = (enum dataset_header)s->header, .target = model_target(model)};
+    enum dt_status r = dataset_load_with(&o, path, &d->train, &d->test, err);
 
-    d->loaded = s == DT_OK;
+    d->loaded = r == DT_OK;
     if (d->loaded && d->train.n_rows == 0)
         return dt_fail(err, DT_E_DATA, "%s: there are no training rows", path);
-    return s;
+    return r;
 }
 
 void

@@ -4,6 +4,7 @@
 #ifndef CLI_SCORE_H
 #define CLI_SCORE_H
 
+#include "worker/cli/settings.h"
 #include "worker/train/dataset.h"
 #include "worker/train/model.h"
 
@@ -18,9 +19,9 @@ struct data { /* zero-initialise */
     struct dataset test;
 };
 
-/* `model`: what it learns from the labels; `label`: the column of a CSV file, NULL: the default. */
-enum dt_status data_load(struct data *d, const char *path, const char *model, const char *label,
-                         struct dt_error *err);
+/* `model`: what it learns from the labels; `s`: --label and --header. */
+enum dt_status data_load(struct data *d, const char *path, const char *model,
+                         const struct settings *s, struct dt_error *err);
 void data_deinit(struct data *d);
 /* Over all training and all test rows. Takes as long as an epoch of gradients, at most. */
 void data_score(const struct data *d, struct model *m, const float *const *values,

@@ -15,6 +15,7 @@
 #include "proto/net/context.h"
 #include "worker/cli/pins.h"
 #include "worker/cli/row.h"
+#include "worker/cli/same_file.h"
 #include "worker/train/model.h"
 #include "worker/train/order.h"
 #include "worker/train/replicas.h"
@@ -33,6 +34,9 @@
     ROW("label", STRING, label, .arg = "COLUMN",                                                   \
         .help =                                                                                    \
             "CSV: the label's column, a name or a number from 1; default: label, else the last")
+#define ROW_HEADER                                                                                 \
+    ROW("header", ENUM, header, .def = "auto", .choices = "auto|yes|no", .arg = "WHETHER",         \
+        .help = "CSV: is line 1 a header? yes, no, or auto: when none of its cells is a number")
 #define ROW_DATA                                                                                   \
     ROW("data", STRING, data, .arg = "PATH",                                                       \
         .help = "directory of the four IDX files (MNIST style, plain or .gz), CSV, .npy or .npz")
@@ -65,7 +69,7 @@
     ROW("algorithm", STRING, algorithm, .def = "ssgd", .arg = "NAME", .help = ALGORITHM_HELP),     \
         ROW("model", STRING, model, .def = "softmax", .arg = "NAME",                               \
             .help = "softmax, mlp:H1,H2,..., linear, or toy (needs no data)"),                     \
-        ROW_DATA, ROW_LABEL,                                                                       \
+        ROW_DATA, ROW_LABEL, ROW_HEADER,                                                           \
         ROW("epochs", U64, epochs, .min = 1, .max = 1e9, .arg = "N",                               \
             .help = "passes over the training rows (5 where --steps is not given)"),               \
         ROW("steps", U64, steps, .min = 1, .max = 1e15, .arg = "N",                                \
@@ -161,6 +165,7 @@ const struct dt_option settings_eval[] = {
     ROW("model-file", STRING, model_file, .arg = "FILE", .help = "what train --save has written"),
     ROW_DATA,
     ROW_LABEL,
+    ROW_HEADER,
     ROW_THREADS("of the BLAS library; 0: all processors"),
     ROW_JSON,
     ROW_LOG,
@@ -168,7 +173,7 @@ const struct dt_option settings_eval[] = {
     ROW_END,
 };
 
-const struct dt_option settings_check[] = {ROW_LOG, ROW_HELP, ROW_END};
+const struct dt_option settings_check[] = {ROW_LABEL, ROW_HEADER, ROW_LOG, ROW_HELP, ROW_END};
 
 const struct algorithm *
 settings_algorithm(const struct settings *s)
@@ -273,6 +278,15 @@ check_consistency(const struct settings *s, struct dt_error *err)
     return DT_OK;
 }
 
+static enum dt_status
+check_outputs(const struct settings *s, struct dt_error *err)
+{
+    if (s->save && s->metrics && same_file(s->save, s->metrics))
+        return dt_fail(err, DT_E_USAGE,
+                       "--save and --metrics name the same file, %s: give each its own", s->save);
+    return DT_OK;
+}
+
 /* `table`: of the command whose options `s` holds. */
 static enum dt_status
 check_training(const struct settings *s, const struct dt_option *table, unsigned n_ps,
@@ -287,8 +301,9 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
     if (!is_toy(s) && !s->data)
         return dt_fail(err, DT_E_USAGE, "--model %s needs data: name them with --data PATH",
                        s->model);
-    if (is_toy(s) && s->data)
-        return dt_fail(err, DT_E_USAGE, "--model toy reads no data: leave --data out");
+    if (is_toy(s) && (s->data || s->label || s->header != DATASET_HEADER_AUTO))
+        return dt_fail(err, DT_E_USAGE,
+                       "--model toy reads no data: leave --data, --label and --header out");
     if ((is_toy(s) || model_target(s->model) == DATASET_NUMBERS) && s->target_accuracy > 0)
         return dt_fail(err, DT_E_USAGE, "--model %s has no accuracy: leave --target-accuracy out",
                        s->model);
@@ -300,7 +315,9 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
         return dt_fail(err, DT_E_USAGE,
                        "--overlap: the mean of several replicas is there only when all are done: "
                        "leave it or --replicas out");
-    r = check_consistency(s, err);
+    r = check_outputs(s, err);
+    if (r == DT_OK)
+        r = check_consistency(s, err);
     if (r == DT_OK)
         r = row_check(s, table, err);
     return r == DT_OK ? pins_check(s, table, n_ps, err) : r;

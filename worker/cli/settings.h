@@ -37,6 +37,7 @@ struct settings {
     char *model;
     char *data;
     char *label; /* CSV: which column */
+    int header;  /* enum dataset_header */
     uint64_t epochs;
     uint64_t steps;
     double target_accuracy;

@@ -97,7 +97,7 @@ open_model(struct training *t, struct dt_error *err)
 
     model_set_threads(s->threads > 0 ? (int)s->threads : s->replicas > 1 ? 1 : processors());
     if (s->data)
-        r = data_load(&t->data, s->data, s->model, s->label, err);
+        r = data_load(&t->data, s->data, s->model, s, err);
     if (r == DT_OK && s->target_accuracy > 0 && t->data.test.n_rows == 0)
         r = dt_fail(err, DT_E_DATA, "%s has no test rows: leave --target-accuracy out", s->data);
     if (r == DT_OK)
@@ -394,7 +394,8 @@ finish(struct training *t)
     int code, more;
 
     metrics_point(t->report, &t->result.last, true);
-    if (!t->result.last.epoch_end) /* else it stands there */
+    if (!t->result.last.epoch_end &&
+        loop_values(t->loop)) /* else it stands there, or there is none */
         metrics_point(t->metrics, &t->result.last, true);
     progress_clear(&t->progress);
     more = leave(t);

@@ -1,14 +1,19 @@
 /*
  * metrics.c - JSON lines about a training, one write a line.
+ *
+ * Invariant: until the first line an older file is as it was, and one that we made goes again at the close.
  */
 #include "worker/train/metrics.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "proto/base/clock.h"
 #include "worker/train/staleness_json.h"
@@ -17,7 +22,10 @@ struct metrics {
     FILE *out; /* owned */
     int64_t interval_ms;
     int64_t next_ms;
-    int error; /* errno of the first line that could not be written */
+    int error;    /* errno of the first line that could not be written */
+    bool started; /* a line was written, or tried */
+    bool made;    /* the file was not there before */
+    char *path;   /* owned; NULL: not ours */
     char name[256];
 };
 
@@ -38,10 +46,52 @@ create(FILE *out, const char *name, int64_t interval_ms, struct metrics **m, str
     return DT_OK;
 }
 
+/* Not truncated yet. */
+static int
+open_file(const char *path, bool *made)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+    *made = fd >= 0;
+    return fd >= 0 || errno != EEXIST ? fd : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+}
+
+static enum dt_status
+create_file(int fd, const char *path, int64_t interval_ms, struct metrics **m, struct dt_error *err)
+{
+    FILE *out = fdopen(fd, "w");
+
+    if (!out) {
+        int why = errno;
+        close(fd);
+        return dt_fail(err, DT_E_CANT_CREATE, "metrics file %s: %s", path, strerror(why));
+    }
+    enum dt_status s = create(out, path, interval_ms, m, err);
+    if (s != DT_OK)
+        return s;
+    (*m)->path = strdup(path);
+    if ((*m)->path)
+        return DT_OK;
+    metrics_close(*m, NULL);
+    *m = NULL;
+    return dt_fail(err, DT_E_NO_MEMORY, "metrics file %s: memory is short", path);
+}
+
 enum dt_status
 metrics_open(const char *path, int64_t interval_ms, struct metrics **out, struct dt_error *err)
 {
-    return create(fopen(path, "we"), path, interval_ms, out, err);
+    bool made;
+    int fd = open_file(path, &made);
+
+    *out = NULL;
+    if (fd < 0)
+        return dt_fail(err, DT_E_CANT_CREATE, "metrics file %s: %s", path, strerror(errno));
+    enum dt_status s = create_file(fd, path, interval_ms, out, err);
+    if (s == DT_OK)
+        (*out)->made = made;
+    else if (made)
+        unlink(path);
+    return s;
 }
 
 enum dt_status
@@ -69,6 +119,18 @@ line_of(const struct loop_point *p)
                      "staleness", staleness_json(p->staleness));
 }
 
+/* What an older file held goes with the first line. */
+static int
+start_file(struct metrics *m)
+{
+    struct stat st;
+
+    m->started = true;
+    if (!m->path || m->made || fstat(fileno(m->out), &st) != 0 || !S_ISREG(st.st_mode))
+        return 0;
+    return ftruncate(fileno(m->out), 0) == 0 ? 0 : errno;
+}
+
 void
 metrics_point(struct metrics *m, const struct loop_point *point, bool last)
 {
@@ -78,6 +140,8 @@ metrics_point(struct metrics *m, const struct loop_point *point, bool last)
     if (!point->epoch_end && !last && now < m->next_ms)
         return;
     m->next_ms = now + m->interval_ms;
+    if (!m->started && (m->error = start_file(m)) != 0)
+        return;
     json_t *line = line_of(point);
     if (!line || json_dumpf(line, m->out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
         fputc('\n', m->out) == EOF || fflush(m->out) != 0)
@@ -96,6 +160,9 @@ metrics_close(struct metrics *m, struct dt_error *err)
         m->error = errno;
     if (m->error)
         s = dt_fail(err, DT_E_IO, "metrics file %s: %s", m->name, strerror(m->error));
+    if (m->path && m->made && !m->started)
+        unlink(m->path);
+    free(m->path);
     free(m);
     return s;
 }

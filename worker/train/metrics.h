@@ -10,7 +10,7 @@
 
 struct metrics;
 
-/* Replaces the file. DT_E_CANT_CREATE, DT_E_NO_MEMORY. */
+/* Replaces the file with the first line; without a line nothing has changed at `path` once it is closed. DT_E_CANT_CREATE, DT_E_NO_MEMORY. */
 enum dt_status metrics_open(const char *path, int64_t interval_ms, struct metrics **out,
                             struct dt_error *err);
 /* Writes to a descriptor, which metrics_close closes. */

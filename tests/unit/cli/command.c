@@ -61,6 +61,17 @@ Test(command, output_that_cannot_be_made_is_73)
     cr_expect_eq(RUN("train", "--algorithm=local", "--model=toy", "--metrics=/nonexistent/m"), 73);
 }
 
+Test(command, options_that_do_not_go_together_are_64)
+{
+    cr_expect_eq(
+        RUN("train", "--algorithm=local", "--model=toy", "--save=/tmp/one", "--metrics=/tmp/./one"),
+        64);
+    cr_expect_eq(RUN("run", "--model=toy", "--save=one", "--metrics=one"), 64);
+    cr_expect_eq(RUN("train", "--algorithm=local", "--model=toy", "--header=yes"), 64);
+    cr_expect_eq(RUN("train", "--algorithm=local", "--data=d", "--header=maybe"), 64);
+    cr_expect_eq(RUN("train", "--algorithm=local", "--model=toy", "--replicas=65"), 64);
+}
+
 Test(command, local_training_ends_with_0)
 {
     cr_expect_eq(RUN("train", "--algorithm=local", "--model=toy", "--steps=10", "--lr=1e-4"), 0);

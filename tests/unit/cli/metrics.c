@@ -3,7 +3,9 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "worker/train/metrics.h"
@@ -82,6 +84,71 @@ Test(metrics, a_disk_that_is_full_is_told_at_the_end)
     cr_assert_eq(metrics_open("/dev/full", 0, &m, &err), DT_OK, "%s", err.text);
     metrics_point(m, &p, true);
     cr_expect_eq(metrics_close(m, &err), DT_E_IO);
+}
+
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+
+    cr_assert_not_null(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+static long
+size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (long)st.st_size : -1;
+}
+
+Test(metrics, without_a_line_nothing_has_changed)
+{
+    char path[] = "/tmp/metrics-XXXXXX";
+    int fd = mkstemp(path);
+    struct metrics *m = NULL;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_geq(fd, 0);
+    close(fd);
+    write_text(path, "of another training\n");
+    cr_assert_eq(metrics_open(path, 0, &m, &err), DT_OK, "%s", err.text);
+    cr_expect_eq(metrics_close(m, &err), DT_OK);
+    cr_expect_eq(size_of(path), 20, "an older file stays");
+    unlink(path);
+    cr_assert_eq(metrics_open(path, 0, &m, &err), DT_OK, "%s", err.text);
+    cr_expect_eq(size_of(path), 0);
+    cr_expect_eq(metrics_close(m, &err), DT_OK);
+    cr_expect_eq(size_of(path), -1, "no empty file is left");
+}
+
+Test(metrics, the_first_line_replaces_an_older_file)
+{
+    char path[] = "/tmp/metrics-XXXXXX";
+    int fd = mkstemp(path);
+    struct metrics *m = NULL;
+    struct dt_error err = {DT_OK, ""};
+    struct loop_point p = {.loss = 1, .accuracy = NAN};
+    char text[8192] = "";
+
+    cr_assert_geq(fd, 0);
+    close(fd);
+    memset(text, 'x', 4096);
+    write_text(path, text);
+    cr_assert_eq(metrics_open(path, 0, &m, &err), DT_OK, "%s", err.text);
+    metrics_point(m, &p, true);
+    cr_expect_eq(metrics_close(m, &err), DT_OK);
+    FILE *in = fopen(path, "r");
+    cr_assert_not_null(in);
+    size_t n = fread(text, 1, sizeof(text) - 1, in);
+    text[n] = '\0';
+    fclose(in);
+    unlink(path);
+    cr_expect_eq(text[0], '{');
+    cr_expect_null(strchr(text, 'x'), "%s", text);
+    cr_expect_eq(strchr(text, '\n'), text + n - 1, "one line");
 }
 
 Test(metrics, a_folder_that_is_not_there_is_told_at_once)
