@@ -256,11 +256,80 @@ dt_options_help(const struct dt_option *table, FILE *out)
     }
 }
 
+/* The help as a comment, in lines of HELP_WIDTH. */
+static void
+print_comment(const char *text, FILE *out)
+{
+    int at = 0;
+
+    while (*text) {
+        int len = (int)strcspn(text, " ");
+
+        if (at == 0 || at + 1 + len > HELP_WIDTH)
+            at = fprintf(out, at ? "\n#" : "#") - (at ? 1 : 0);
+        at += fprintf(out, " %.*s", len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+    fprintf(out, "\n");
+}
+
+static const char *
+default_text(const struct dt_option *row)
+{
+    if (row->def)
+        return row->def;
+    switch (row->type) {
+    case DT_OPT_FLAG:
+        return "no";
+    case DT_OPT_STRING:
+    case DT_OPT_LIST:
+    case DT_OPT_CSV:
+        return "";
+    default:
+        return "0";
+    }
+}
+
 void
 dt_options_dump(const struct dt_option *table, const void *settings, FILE *out)
 {
+    const struct dt_option *row;
+    char key[DT_OPTION_NAME];
+
+    for (row = table; row->name; row++) {
+        const char *def = default_text(row);
+
+        if (!(row->scope & DT_OPT_FILE))
+            continue;
+        fprintf(out, "\n");
+        print_comment(row->help ? row->help : "", out);
+        dt_field_key(row, key);
+        if (is_given(table, settings, row))
+            dt_field_dump(row, settings, out);
+        else
+            fprintf(out, def[0] ? "#%s = %s\n" : "#%s =\n", key, def);
+    }
+}
+
+void
+dt_options_list(const struct dt_option *table, const char *command, FILE *out)
+{
+    static const char *const types[] = {
+        [DT_OPT_FLAG] = "flag",         [DT_OPT_U64] = "number",    [DT_OPT_I64] = "number",
+        [DT_OPT_DOUBLE] = "number",     [DT_OPT_BYTES] = "bytes",   [DT_OPT_ENUM] = "choice",
+        [DT_OPT_DURATION] = "duration", [DT_OPT_STRING] = "string", [DT_OPT_LIST] = "list",
+        [DT_OPT_CSV] = "csv",
+    };
+
     for (; table->name; table++) {
-        if (table->scope & DT_OPT_FILE)
-            dt_field_dump(table, settings, out);
+        fprintf(out, "option|%s|%s|%c|%s|%s%s%s|%s|", command, table->name,
+                table->letter ? table->letter : '-', types[table->type],
+                table->scope & DT_OPT_CLI ? "c" : "", table->scope & DT_OPT_FILE ? "f" : "",
+                table->scope & DT_OPT_RELOAD ? "r" : "", table->arg ? table->arg : "");
+        fprintf(out, "%s|", table->def ? table->def : "");
+        for (const char *p = table->choices; p && *p; p++)
+            putc(*p == '|' ? ' ' : *p, out);
+        fprintf(out, "|%s\n", table->help ? table->help : "");
     }
 }

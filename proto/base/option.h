@@ -41,7 +41,7 @@ struct dt_option {
     size_t offset;
     const char *def;     /* default as text; NULL = empty/false/0 */
     double min, max;     /* numbers; both 0 = any; max < min = no upper bound */
-    const char *choices; /* DT_OPT_ENUM */
+    const char *choices; /* DT_OPT_ENUM; of a string: what a shell may offer, not checked */
     const char *arg;     /* how the argument is called in --help, e.g. "MS" */
     const char *help;    /* one line */
 };
@@ -66,8 +66,13 @@ enum dt_status dt_options_parse(const struct dt_option *table, void *settings, i
 bool dt_options_given(const struct dt_option *table, const void *settings, const char *name);
 
 void dt_options_help(const struct dt_option *table, FILE *out); /* the option lines of --help */
-void dt_options_dump(const struct dt_option *table, const void *settings,
-                     FILE *out); /* key = value, FILE scope only */
+/* The keys of an INI file, each with its help as a comment: `key = value` where it was given, else
+ * `#key = default`. What is printed sets the same settings again. */
+void dt_options_dump(const struct dt_option *table, const void *settings, FILE *out);
+
+/* For tests and shell completion, a line a row:
+ * option|COMMAND|NAME|LETTER or -|TYPE|SCOPE (c, f, r)|ARG|DEFAULT|CHOICES, by blanks|HELP */
+void dt_options_list(const struct dt_option *table, const char *command, FILE *out);
 
 /* The settings struct must start with this header (bitmap of options given). */
 struct dt_options_head {

@@ -45,15 +45,15 @@ const struct dt_option config_table[] = {
      .type = DT_OPT_FLAG,
      .scope = DT_OPT_CLI,
      .offset = AT(dump),
-     .help = "print the settings as an INI file and exit"},
+     .help = "print the settings as an INI file and exit; what is not set is a comment"},
     {.name = "listen",
      .letter = 'l',
      .type = DT_OPT_LIST,
      .scope = BOTH,
      .offset = AT(listen),
      .arg = "EP",
-     .help = "endpoint for workers, tcp://HOST:PORT or ipc://PATH; may be repeated "
-             "(default " DEFAULT_LISTEN ")"},
+     .def = DEFAULT_LISTEN,
+     .help = "endpoint for workers, tcp://HOST:PORT or ipc://PATH; may be repeated"},
     {.name = "admin",
      .type = DT_OPT_STRING,
      .scope = BOTH,
@@ -77,7 +77,7 @@ const struct dt_option config_table[] = {
      .def = "ephemeral",
      .choices = "ephemeral|consecutive",
      .arg = "HOW",
-     .help = "tcp ports of the shards after the first"},
+     .help = "tcp ports of the shards after the first: ephemeral or consecutive"},
     {.name = "advertise",
      .type = DT_OPT_CSV,
      .scope = BOTH,
@@ -260,7 +260,7 @@ half_of_memory(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 2 : UINT64_C(1) << 30;
 }
 
-/* Give every "automatic" its value, so that --dump-config shows what is used. */
+/* Give every "automatic" its value. */
 static enum dt_status
 resolve(struct config *c, struct dt_error *err)
 {

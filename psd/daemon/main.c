@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "proto/base/standard.h"
@@ -32,6 +33,15 @@ raise_descriptors(void)
     }
 }
 
+static void
+dump(const struct config *c)
+{
+    printf(
+        "# psd.conf - settings of psd, see psd.conf(5). A key that is a comment has its default.\n"
+        "[psd]\n");
+    dt_options_dump(config_table, c, stdout);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -41,6 +51,10 @@ main(int argc, char **argv)
     int code = 0;
 
     dt_standard_files_open();
+    if (argc == 2 && strcmp(argv[1], "--print-options") == 0) {
+        dt_options_list(config_table, "", stdout);
+        return fflush(stdout) == 0 ? 0 : 74;
+    }
     signals_block();
     tune_allocation();
     raise_descriptors();
@@ -55,8 +69,7 @@ main(int argc, char **argv)
     } else if (config.version) {
         printf("psd %s\n", PSD_VERSION);
     } else if (config.dump) {
-        printf("[psd]\n");
-        dt_options_dump(config_table, &config, stdout);
+        dump(&config);
     } else if (!config.check) {
         code = daemon_run(&config, argc, argv);
     }

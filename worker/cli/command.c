@@ -80,6 +80,20 @@ help_all(FILE *out)
     fputs(exit_codes, out);
 }
 
+/* For tests and shell completion: the commands, and a line an option (option.h). */
+static int
+print_options(void)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const struct command *c = &commands[i];
+        int len = c->n_positional ? (int)strcspn(c->usage, " ") : 0;
+
+        printf("command|%s|%.*s|%s\n", c->name, len, c->usage, c->summary);
+        dt_options_list(c->options, c->name, stdout);
+    }
+    return 0;
+}
+
 static void
 help_one(const struct command *c, FILE *out)
 {
@@ -158,6 +172,8 @@ command_main(int argc, char **argv)
         puts("dtworker " PSD_VERSION);
         return 0;
     }
+    if (strcmp(argv[1], "--print-options") == 0)
+        return print_options();
     const struct command *c = command_find(argv[1]);
     if (!c)
         return usage("there is no command", argv[1]);

@@ -277,6 +277,18 @@ print_help(FILE *out)
             "authorised.\n");
 }
 
+/* For tests and shell completion: the commands, and a line an option (option.h). */
+static int
+print_options(void)
+{
+    size_t i;
+
+    for (i = 0; i < N_COMMANDS; i++)
+        printf("command|%s||%s\n", commands[i].name, commands[i].usage);
+    dt_options_list(table, "", stdout);
+    return fflush(stdout) == 0 ? 0 : 74;
+}
+
 static enum dt_status
 find_command(char **args, const struct command **found, struct dt_error *err)
 {
@@ -332,6 +344,8 @@ main(int argc, char **argv)
     enum dt_status code;
 
     dt_standard_files_open();
+    if (argc == 2 && strcmp(argv[1], "--print-options") == 0)
+        return print_options();
     code = dt_options_init(table, &s, &err);
     if (code == DT_OK)
         code = dt_options_parse(table, &s, argc, argv, &args, &err);

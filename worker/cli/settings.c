@@ -63,12 +63,16 @@
 
 #define ALGORITHM_HELP "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn or local"
 
+#define ALGORITHM_CHOICES "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|local"
+
 #define OPTIMIZERS "sgd, adagrad, adam"
+#define OPTIMIZER_CHOICES "sgd|adagrad|adam"
 
 #define ROWS_SHARED                                                                                \
-    ROW("algorithm", STRING, algorithm, .def = "ssgd", .arg = "NAME", .help = ALGORITHM_HELP),     \
-        ROW("model", STRING, model, .def = "softmax", .arg = "NAME",                               \
-            .help = "softmax, mlp:H1,H2,..., linear, or toy (needs no data)"),                     \
+    ROW("algorithm", STRING, algorithm, .def = "ssgd", .choices = ALGORITHM_CHOICES,               \
+        .arg = "NAME", .help = ALGORITHM_HELP),                                                    \
+        ROW("model", STRING, model, .def = "softmax", .choices = "softmax|mlp:|linear|toy",        \
+            .arg = "NAME", .help = "softmax, mlp:H1,H2,..., linear, or toy (needs no data)"),      \
         ROW_DATA, ROW_LABEL, ROW_HEADER,                                                           \
         ROW("epochs", U64, epochs, .min = 1, .max = 1e9, .arg = "N",                               \
             .help = "passes over the training rows (5 where --steps is not given)"),               \
@@ -89,10 +93,11 @@
             .help = "rate of the steps within a window; 0: the algorithm's own"),                  \
         ROW("lr-per-rank", CSV, lr_per_rank, .arg = "A,B,...",                                     \
             .help = "ssgd-diff-lr: the rate of each rank; default: its own rate / M for each"),    \
-        ROW("local-optimizer", STRING, local_optimizer, .arg = "NAME",                             \
+        ROW("local-optimizer", STRING, local_optimizer, .choices = OPTIMIZER_CHOICES,              \
+            .arg = "NAME",                                                                         \
             .help = "of the steps within a window, instead of the algorithm's own: " OPTIMIZERS),  \
-        ROW("server-optimizer", STRING, server_optimizer, .arg = "NAME",                           \
-            .help = "on psd, instead of the algorithm's own: " OPTIMIZERS),                        \
+        ROW("server-optimizer", STRING, server_optimizer, .choices = OPTIMIZER_CHOICES,            \
+            .arg = "NAME", .help = "on psd, instead of the algorithm's own: " OPTIMIZERS),         \
         ROW("window-reduction", ENUM, window_reduction, .def = "own", .choices = "own|mean|sum",   \
             .arg = "HOW",                                                                          \
             .help = "over the gradients of a window: mean, sum, or the algorithm's own"),          \

@@ -384,20 +384,51 @@ Test(option, dump)
                        "--quota=3MiB", "-la", "-lb"),
                  DT_OK);
     text = printed(print_dump, &s);
-    cr_assert_str_eq(text, "verbose = yes\n"
-                           "shards = 2\n"
-                           "shift = 0\n"
+    cr_assert_str_eq(text, "\n# say more\n"
+                           "verbose = yes\n"
+                           "\n# service threads\n"
+                           "#shards = 2\n"
+                           "\n# any whole number\n"
+                           "#shift = 0\n"
+                           "\n# rate\n"
                            "lr = 0.30000000000000004\n"
+                           "\n# a worker that is silent for so long is lost\n"
                            "lease_time = 1500ms\n"
+                           "\n# memory\n"
                            "quota = 3MiB\n"
-                           "# save =\n"
-                           "level = info\n"
+                           "\n# write the values here\n"
+                           "#save =\n"
+                           "\n# log level\n"
+                           "#level = info\n"
+                           "\n# endpoint, may be repeated\n"
                            "listen = a\n"
                            "listen = b\n"
-                           "ports = 1,2\n"
-                           "# state_dir =\n");
+                           "\n# ports\n"
+                           "#ports = 1,2\n"
+                           "\n# files go here\n"
+                           "#state_dir =\n");
     free(text);
     deinit(&s);
+}
+
+static void
+print_list(const void *settings, FILE *out)
+{
+    (void)settings;
+    dt_options_list(table, "run", out);
+}
+
+Test(option, list_has_a_line_for_each_option)
+{
+    char *text = printed(print_list, NULL);
+
+    cr_assert_not_null(strstr(text, "option|run|verbose|v|flag|cf||||say more\n"), "%s", text);
+    cr_assert_not_null(strstr(text, "option|run|dry-run|n|flag|c||||change nothing\n"));
+    cr_assert_not_null(
+        strstr(text, "option|run|level|-|choice|cf||info|err info debug|log level\n"));
+    cr_assert_not_null(strstr(text, "option|run|quota|-|bytes|cf||64KiB||memory\n"));
+    cr_assert_not_null(strstr(text, "option|run|state-dir|-|string|f||||files go here\n"));
+    free(text);
 }
 
 /* Every line of a dump, set in a fresh struct, gives the same dump. */

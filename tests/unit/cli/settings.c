@@ -252,6 +252,38 @@ Test(settings, help_names_each_algorithm_and_each_rule_for_gradients)
     }
 }
 
+static unsigned
+n_choices(const struct dt_option *row)
+{
+    unsigned n = 1;
+
+    for (const char *p = row->choices; *p; p++)
+        n += *p == '|';
+    return n;
+}
+
+/* What shell completion offers is the table of algorithms, and the rules for gradients. */
+Test(settings, choices_are_the_algorithms_and_the_rules)
+{
+    for (const struct dt_option *row = settings_train; row->name; row++) {
+        unsigned n = 0;
+        const char *name;
+
+        if (strcmp(row->name, "algorithm") == 0) {
+            for (unsigned i = 0; algorithm_at(i); i++, n++)
+                cr_expect(strstr(row->choices, algorithm_at(i)->name) != NULL);
+            cr_expect_eq(n_choices(row), n);
+        }
+        if (strstr(row->name, "-optimizer")) {
+            for (unsigned i = 0; (name = optimizer_name_at(i)) != NULL; i++) {
+                cr_expect_eq(strstr(row->choices, name) != NULL, optimizer_has_rate(name));
+                n += optimizer_has_rate(name);
+            }
+            cr_expect_eq(n_choices(row), n);
+        }
+    }
+}
+
 Test(settings, step_delay_is_one_for_all_or_one_a_rank)
 {
     struct settings s;
