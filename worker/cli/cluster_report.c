@@ -32,6 +32,18 @@ staleness_of(const struct cluster_worker *w)
     return w->has_staleness ? &w->staleness : NULL;
 }
 
+/* Loss and accuracy are those of the worker that left last, by what psd had counted then: in asynchronous jobs
+ * the values of the others lack its updates. On ties the first rank's. */
+static void
+take_score(struct report *all, const struct report *r)
+{
+    if (!isfinite(r->train_loss) || (isfinite(all->train_loss) && r->rounds <= all->rounds))
+        return;
+    all->train_loss = r->train_loss;
+    all->test_loss = r->test_loss;
+    all->test_accuracy = r->test_accuracy;
+}
+
 static void
 add_worker(struct report *all, const struct cluster_worker *w)
 {
@@ -45,6 +57,7 @@ add_worker(struct report *all, const struct cluster_worker *w)
         all->samples += w->samples;
         return;
     }
+    take_score(all, r);
     all->samples += r->samples;
     all->stale_dropped += r->stale_dropped;
     all->partial += r->partial;
@@ -57,11 +70,6 @@ add_worker(struct report *all, const struct cluster_worker *w)
     all->rounds = r->rounds > all->rounds ? r->rounds : all->rounds;
     all->ps_stale = r->ps_stale > all->ps_stale ? r->ps_stale : all->ps_stale;
     all->ps_partial = r->ps_partial > all->ps_partial ? r->ps_partial : all->ps_partial;
-    if (!isfinite(all->train_loss)) { /* the first rank that has it */
-        all->train_loss = r->train_loss;
-        all->test_loss = r->test_loss;
-        all->test_accuracy = r->test_accuracy;
-    }
 }
 
 bool

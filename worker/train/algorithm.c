@@ -35,8 +35,8 @@ static const struct algorithm table[] = {
         .local_optimizer = "adam",
         .server_optimizer = "adam",
         .exchange = EXCHANGE_GRADIENT,
-        .lr = 0.002,
-        .local_lr = 0.001,
+        .lr = 0.004,
+        .local_lr = 0.002,
     },
     {
         .name = "hogwild",
@@ -83,7 +83,7 @@ static const struct algorithm table[] = {
         .server_optimizer = "adam",
         .exchange = EXCHANGE_GRADIENT,
         .lr = 0.002,
-        .local_lr = 0.001,
+        .local_lr = 0.002,
     },
     {
         .name = "local",

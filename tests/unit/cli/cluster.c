@@ -94,6 +94,37 @@ Test(cluster, the_report_sums_the_workers_and_counts_what_a_dead_one_left)
     dt_options_deinit(settings_run, &settings);
 }
 
+static struct cluster_worker
+reported(double loss, uint64_t rounds)
+{
+    return (struct cluster_worker){.has_report = true,
+                                   .report = {.steps = 10,
+                                              .train_loss = loss,
+                                              .test_accuracy = 1 - loss,
+                                              .rounds = rounds,
+                                              .rows = 10}};
+}
+
+Test(cluster, the_score_is_that_of_the_last_to_leave)
+{
+    struct cluster c = cluster_of(3, (char *[]){"run", "--data=d", "--algorithm=agn", NULL});
+    struct report all;
+
+    workers[0] = reported(0.5, 20);
+    workers[1] = reported(0.25, 30);
+    cr_assert(cluster_report(&c, &all));
+    cr_expect_eq(all.train_loss, 0.25);
+    cr_expect_eq(all.test_accuracy, 0.75);
+    cr_expect_eq(all.rounds, 30);
+    workers[1] = reported(0.25, 20);
+    cr_assert(cluster_report(&c, &all));
+    cr_expect_eq(all.train_loss, 0.5, "on ties the first rank's");
+    workers[1] = reported((double)NAN, 30);
+    cr_assert(cluster_report(&c, &all));
+    cr_expect_eq(all.train_loss, 0.5, "what was not evaluated does not count");
+    dt_options_deinit(settings_run, &settings);
+}
+
 Test(cluster, staleness_is_merged_and_each_worker_is_told_of)
 {
     struct cluster c = cluster_of(3, (char *[]){"run", "--data=d", "--algorithm=agn", NULL});
