@@ -66,7 +66,7 @@ fetch_status(struct psctl *c, json_t **status, struct dt_error *err)
     struct dt_buffer body = {0};
     enum dt_status s = psctl_ask_status(c, &body, err);
 
-    if (s == DT_OK && !(*status = status_decode(&body)))
+    if (s == DT_OK && !(*status = body_decode(&body)))
         s = dt_fail(err, DT_E_PROTOCOL, "%s: the answer cannot be read", c->endpoint);
     dt_buffer_deinit(&body);
     return s;

@@ -8,21 +8,7 @@
 #include <string.h>
 
 #include "proto/wire/placement.h"
-#include "worker/cli/psctl_status.h"
-
-static const char *
-text(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-
-    return s ? s : "";
-}
-
-static long long
-number(const json_t *o, const char *key)
-{
-    return (long long)json_integer_value(json_object_get(o, key));
-}
+#include "worker/cli/psctl_body.h"
 
 static enum dt_status
 fetch_page(struct psctl *c, const struct dt_placement *m, json_t **page, struct dt_error *err)
@@ -30,7 +16,7 @@ fetch_page(struct psctl *c, const struct dt_placement *m, json_t **page, struct 
     struct dt_buffer body = {0};
     enum dt_status s = psctl_ask_placement(c, m, &body, err);
 
-    if (s == DT_OK && !(*page = status_decode(&body)))
+    if (s == DT_OK && !(*page = body_decode(&body)))
         s = dt_fail(err, DT_E_PROTOCOL, "%s: the answer cannot be read", c->endpoint);
     dt_buffer_deinit(&body);
     return s;
@@ -40,10 +26,10 @@ fetch_page(struct psctl *c, const struct dt_placement *m, json_t **page, struct 
 static enum dt_status
 join_page(json_t *job, const json_t *page, struct dt_error *err)
 {
-    if (number(job, "job_id") != number(page, "job_id") ||
-        number(job, "n_variables") != number(page, "n_variables"))
+    if (body_number(job, "job_id") != body_number(page, "job_id") ||
+        body_number(job, "n_variables") != body_number(page, "n_variables"))
         return dt_fail(err, DT_E_TEMPORARY, "job %s was replaced while it was asked for: ask again",
-                       text(job, "name"));
+                       body_text(job, "name"));
     json_array_extend(json_object_get(job, "variables"), json_object_get(page, "variables"));
     return DT_OK;
 }
@@ -173,13 +159,13 @@ print_variable(const json_t *variable, FILE *out)
     json_t *params = json_object_get(variable, "params"), *v;
     const char *key;
 
-    fprintf(out, "  %lld %s", number(variable, "id"), text(variable, "name"));
+    fprintf(out, "  %lld %s", body_number(variable, "id"), body_text(variable, "name"));
     print_shape(json_object_get(variable, "shape"), out);
-    fprintf(out, ", %lld elements (", number(variable, "elements"));
-    print_bytes(number(variable, "bytes"), out);
-    fprintf(out, "), %s", text(variable, "optimizer"));
+    fprintf(out, ", %lld elements (", body_number(variable, "elements"));
+    print_bytes(body_number(variable, "bytes"), out);
+    fprintf(out, "), %s", body_text(variable, "optimizer"));
     json_object_foreach(params, key, v) fprintf(out, " %s=%g", key, json_number_value(v));
-    fprintf(out, ", ps task %lld", number(variable, "ps_task"));
+    fprintf(out, ", ps task %lld", body_number(variable, "ps_task"));
     if (json_array_size(slices) > 0) {
         fputs(": ", out);
         print_slices(slices, out);
@@ -215,8 +201,8 @@ placement_print(const json_t *job, FILE *out)
     json_t *v;
 
     fprintf(out, "job %s: ps task %lld of %lld, %lld shards, locking %s, %zu variables\n",
-            text(job, "name"), number(job, "ps_task"), number(job, "ps_tasks"),
-            number(job, "shards"), text(job, "locking"), json_array_size(variables));
+            body_text(job, "name"), body_number(job, "ps_task"), body_number(job, "ps_tasks"),
+            body_number(job, "shards"), body_text(job, "locking"), json_array_size(variables));
     json_array_foreach(variables, i, v) print_variable(v, out);
     if (json_array_size(variables) > 0)
         print_sums(job, out);

@@ -130,7 +130,7 @@ decode_value(struct dt_reader *r, int depth)
 }
 
 json_t *
-status_decode(const struct dt_buffer *body)
+body_decode(const struct dt_buffer *body)
 {
     struct dt_reader r;
     json_t *v;
@@ -179,18 +179,18 @@ print_ranks(const json_t *ranks, FILE *out)
 static void
 print_member(const json_t *m, FILE *out)
 {
-    fprintf(out, "  rank %-4lld %-8s", number(m, "rank"), text(m, "state"));
-    if (text(m, "host")[0]) {
+    fprintf(out, "  rank %-4lld %-8s", body_number(m, "rank"), body_text(m, "state"));
+    if (body_text(m, "host")[0]) {
         fputs(" ", out);
-        print_clean(text(m, "host"), out);
-        fprintf(out, " pid %lld", number(m, "pid"));
+        print_clean(body_text(m, "host"), out);
+        fprintf(out, " pid %lld", body_number(m, "pid"));
     }
-    if (number(m, "first") > 0)
-        fprintf(out, ", from step %lld", number(m, "first"));
+    if (body_number(m, "first") > 0)
+        fprintf(out, ", from step %lld", body_number(m, "first"));
     if (json_is_integer(json_object_get(m, "last")))
-        fprintf(out, ", last step %lld", number(m, "last"));
-    if (number(m, "silent_ms") >= 1000)
-        fprintf(out, ", silent for %.1f s", (double)number(m, "silent_ms") / 1000);
+        fprintf(out, ", last step %lld", body_number(m, "last"));
+    if (body_number(m, "silent_ms") >= 1000)
+        fprintf(out, ", silent for %.1f s", (double)body_number(m, "silent_ms") / 1000);
     fputc('\n', out);
 }
 
@@ -199,18 +199,18 @@ print_wait(const json_t *w, FILE *out)
 {
     const json_t *ranks = json_object_get(w, "ranks");
 
-    fprintf(out, "  rank %lld waits", number(w, "rank"));
-    if (text(w, "variable")[0]) {
+    fprintf(out, "  rank %lld waits", body_number(w, "rank"));
+    if (body_text(w, "variable")[0]) {
         fputs(" at ", out);
-        print_clean(text(w, "variable"), out);
-        fprintf(out, "[%lld]", number(w, "slice"));
+        print_clean(body_text(w, "variable"), out);
+        fprintf(out, "[%lld]", body_number(w, "slice"));
     }
-    if (strcmp(text(w, "reason"), "init") == 0)
+    if (strcmp(body_text(w, "reason"), "init") == 0)
         fputs(" for initial values", out);
-    else if (strcmp(text(w, "reason"), "global_step") == 0)
-        fprintf(out, " for global step %lld", number(w, "step"));
+    else if (strcmp(body_text(w, "reason"), "global_step") == 0)
+        fprintf(out, " for global step %lld", body_number(w, "step"));
     else
-        fprintf(out, " for step %lld", number(w, "step"));
+        fprintf(out, " for step %lld", body_number(w, "step"));
     if (json_array_size(ranks) > 0) {
         fputs(json_array_size(ranks) == 1 ? ": rank " : ": ranks ", out);
         print_ranks(ranks, out);
@@ -246,12 +246,12 @@ print_job(const json_t *job, FILE *out)
     json_t *v;
 
     fputs("job ", out);
-    print_clean(text(job, "name"), out);
-    fprintf(out, ": %s, step %lld, %lld workers expected", text(job, "state"), number(job, "step"),
-            number(job, "workers"));
-    if (text(job, "reason")[0]) {
+    print_clean(body_text(job, "name"), out);
+    fprintf(out, ": %s, step %lld, %lld workers expected", body_text(job, "state"),
+            body_number(job, "step"), body_number(job, "workers"));
+    if (body_text(job, "reason")[0]) {
         fputs(" (", out);
-        print_clean(text(job, "reason"), out);
+        print_clean(body_text(job, "reason"), out);
         fputs(")", out);
     }
     fputc('\n', out);
@@ -270,7 +270,7 @@ status_print(const json_t *status, FILE *out)
     json_t *v;
 
     fprintf(out, "psd %s, incarnation %s, %lld shards, %lld sessions, %zu jobs\n",
-            text(status, "version"), text(status, "incarnation"), number(status, "shards"),
-            number(status, "sessions"), json_array_size(jobs));
+            body_text(status, "version"), body_text(status, "incarnation"),
+            body_number(status, "shards"), body_number(status, "sessions"), json_array_size(jobs));
     json_array_foreach(jobs, i, v) print_job(v, out);
 }

@@ -1,5 +1,5 @@
 /*
- * psctl_status.h - the body of ADMIN_STATUS as JSON, and as text for people.
+ * psctl_status.h - the body of ADMIN_STATUS as text for people.
  */
 #ifndef WORKER_CLI_PSCTL_STATUS_H
 #define WORKER_CLI_PSCTL_STATUS_H
@@ -7,11 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "proto/base/buffer.h"
-
-/* Any msgpack body to JSON (keys that are not known come along); NULL when it is not legal. Owned by
- * the caller. The incarnation becomes a string of 16 hex digits; "no version" becomes null. */
-json_t *status_decode(const struct dt_buffer *body);
+#include "worker/cli/psctl_body.h"
 
 /* One block a job, one line a member, one line a wait. Missing keys are tolerated. */
 void status_print(const json_t *status, FILE *out);

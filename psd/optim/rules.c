@@ -1,0 +1,180 @@
+/*
+ * rules.c - the update rules as rows of one table. A new rule is a new row and its apply functions; the
+ * equations are those of ALGORITHMS section 1 (kernels.h, racy.h). Any thread.
+ */
+#include "psd/optim/rules.h"
+
+#include <math.h>
+
+#include "psd/optim/kernels.h"
+#include "psd/optim/racy.h"
+
+#define LR                                                                                         \
+    {                                                                                              \
+        .name = "lr", .required = true, .below = HUGE_VALF                                         \
+    }
+
+/* w -= lr * g */
+static void
+apply_sgd(const struct update *u)
+{
+    kernel_sgd(u->out, u->w, u->g, u->params[0], u->n);
+}
+
+static void
+racy_apply_sgd(const struct update *u)
+{
+    racy_sgd(u->out, u->g, u->params[0], u->n);
+}
+
+enum { ADAGRAD_LR, ADAGRAD_START, ADAGRAD_EPS };
+
+/* a += g * g; w -= lr * g / (sqrt(a) + eps) */
+static void
+apply_adagrad(const struct update *u)
+{
+    const float *p = u->params;
+
+    kernel_adagrad(u->out, u->w, u->slots[0], u->g, p[ADAGRAD_LR], p[ADAGRAD_EPS], u->n);
+}
+
+static void
+racy_apply_adagrad(const struct update *u)
+{
+    const float *p = u->params;
+
+    racy_adagrad(u->out, u->slots[0], u->g, p[ADAGRAD_LR], p[ADAGRAD_EPS], u->n);
+}
+
+/* An element whose gradients were all zero would become 0 / 0. */
+static const char *
+check_adagrad(const float *p)
+{
+    if (p[ADAGRAD_START] == 0 && p[ADAGRAD_EPS] == 0)
+        return "initial_accumulator is 0, must be above 0 when eps is 0";
+    return NULL;
+}
+
+enum { ADAM_LR, ADAM_BETA1, ADAM_BETA2, ADAM_EPS };
+enum { ADAM_M, ADAM_V, ADAM_BETA1_POWER, ADAM_BETA2_POWER };
+
+/* The powers are those of this step, t: they start at beta^1 and go on to t + 1 after use. */
+static struct kernel_adam_step
+adam_step(const float *p, float power1, float power2)
+{
+    return (struct kernel_adam_step){
+        .alpha = p[ADAM_LR] * sqrtf(1 - power2) / (1 - power1),
+        .m_share = 1 - p[ADAM_BETA1],
+        .v_share = 1 - p[ADAM_BETA2],
+        .eps = p[ADAM_EPS],
+    };
+}
+
+static void
+apply_adam(const struct update *u)
+{
+    const float *p = u->params;
+    float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
+
+    kernel_adam(u->out, u->w, u->slots[ADAM_M], u->slots[ADAM_V], u->g,
+                adam_step(p, *power1, *power2), u->n);
+    *power1 *= p[ADAM_BETA1];
+    *power2 *= p[ADAM_BETA2];
+}
+
+static void
+racy_apply_adam(const struct update *u)
+{
+    const float *p = u->params;
+    float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
+    float power1_now = racy_load(power1), power2_now = racy_load(power2);
+
+    racy_adam(u->out, u->slots[ADAM_M], u->slots[ADAM_V], u->g,
+              adam_step(p, power1_now, power2_now), u->n);
+    racy_store(power1, power1_now * p[ADAM_BETA1]);
+    racy_store(power2, power2_now * p[ADAM_BETA2]);
+}
+
+static const char *
+check_adam(const float *p)
+{
+    return p[ADAM_EPS] == 0 ? "eps is 0, must be above 0" : NULL;
+}
+
+/* w += d */
+static void
+apply_add(const struct update *u)
+{
+    kernel_add(u->out, u->w, u->g, u->n);
+}
+
+static void
+racy_apply_add(const struct update *u)
+{
+    racy_add(u->out, u->g, u->n);
+}
+
+/* w = d */
+static void
+apply_assign(const struct update *u)
+{
+    kernel_assign(u->out, u->g, u->n);
+}
+
+static void
+racy_apply_assign(const struct update *u)
+{
+    racy_assign(u->out, u->g, u->n);
+}
+
+static const struct optimizer_rule table[] = {
+    {
+        .name = "sgd",
+        .n_params = 1,
+        .params = {LR},
+        .apply = apply_sgd,
+        .apply_racy = racy_apply_sgd,
+    },
+    {
+        .name = "adagrad",
+        .n_params = 3,
+        .params = {[ADAGRAD_LR] = LR,
+                   [ADAGRAD_START] = {.name = "initial_accumulator",
+                                      .def = 0.1f,
+                                      .below = HUGE_VALF},
+                   [ADAGRAD_EPS] = {.name = "eps", .def = 0, .below = HUGE_VALF}},
+        .n_slots = 1,
+        .slots = {{.name = "accumulator", .start_param = ADAGRAD_START}},
+        .check = check_adagrad,
+        .apply = apply_adagrad,
+        .apply_racy = racy_apply_adagrad,
+    },
+    {
+        .name = "adam",
+        .n_params = 4,
+        .params = {[ADAM_LR] = LR,
+                   [ADAM_BETA1] = {.name = "beta1", .def = 0.9f, .below = 1},
+                   [ADAM_BETA2] = {.name = "beta2", .def = 0.999f, .below = 1},
+                   [ADAM_EPS] = {.name = "eps", .def = 1e-8f, .below = HUGE_VALF}},
+        .n_slots = 4,
+        .slots = {[ADAM_M] = {.name = "m", .start_param = RULES_FROM_CONSTANT},
+                  [ADAM_V] = {.name = "v", .start_param = RULES_FROM_CONSTANT},
+                  [ADAM_BETA1_POWER] = {.name = "beta1_power",
+                                        .start_param = ADAM_BETA1,
+                                        .is_per_slice = true},
+                  [ADAM_BETA2_POWER] = {.name = "beta2_power",
+                                        .start_param = ADAM_BETA2,
+                                        .is_per_slice = true}},
+        .check = check_adam,
+        .apply = apply_adam,
+        .apply_racy = racy_apply_adam,
+    },
+    {.name = "add", .apply = apply_add, .apply_racy = racy_apply_add},
+    {.name = "assign", .apply = apply_assign, .apply_racy = racy_apply_assign},
+};
+
+const struct optimizer_rule *
+rules_at(unsigned index)
+{
+    return index < sizeof(table) / sizeof(table[0]) ? &table[index] : NULL;
+}
