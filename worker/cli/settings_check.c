@@ -1,0 +1,168 @@
+/*
+ * settings_check.c - which options of train and run go together. row.c has what concerns an algorithm's row,
+ * pins.c the pins of variables.
+ *
+ * Invariant: what is refused here is refused before any file or socket is opened. Threads: main alone.
+ */
+#include "worker/cli/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/net/context.h"
+#include "worker/cli/pins.h"
+#include "worker/cli/row.h"
+#include "worker/cli/same_file.h"
+#include "worker/train/model.h"
+
+static bool
+is_toy(const struct settings *s)
+{
+    return strcmp(s->model, "toy") == 0;
+}
+
+static enum dt_status
+unknown_algorithm(const struct settings *s, struct dt_error *err)
+{
+    char known[256] = "";
+    size_t used = 0;
+
+    for (unsigned i = 0; algorithm_at(i) && used < sizeof(known); i++)
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+                                 algorithm_at(i)->name);
+    return dt_fail(err, DT_E_USAGE, "--algorithm %s is unknown: use one of %s", s->algorithm,
+                   known);
+}
+
+/* Options of another consistency than the algorithm's. */
+static enum dt_status
+check_consistency(const struct settings *s, struct dt_error *err)
+{
+    bool async = settings_algorithm(s)->consistency == CONSISTENCY_ASYNC;
+
+    if (async && (s->aggregate > 0 || s->round_timeout_ms > 0))
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s has no rounds: leave --aggregate and --round-timeout out",
+                       s->algorithm);
+    if (!async && (s->max_staleness >= 0 || s->wait_for_step > 0))
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s is not asynchronous: leave --max-staleness and "
+                       "--wait-for-step out",
+                       s->algorithm);
+    return DT_OK;
+}
+
+static enum dt_status
+check_outputs(const struct settings *s, struct dt_error *err)
+{
+    if (s->save && s->metrics && same_file(s->save, s->metrics))
+        return dt_fail(err, DT_E_USAGE,
+                       "--save and --metrics name the same file, %s: give each its own", s->save);
+    return DT_OK;
+}
+
+/* `table`: of the command whose options `s` holds. */
+static enum dt_status
+check_training(const struct settings *s, const struct dt_option *table, unsigned n_ps,
+               struct dt_error *err)
+{
+    enum dt_status r;
+
+    if (!settings_algorithm(s))
+        return unknown_algorithm(s, err);
+    if (model_check_spec(s->model, err) != DT_OK)
+        return DT_E_USAGE;
+    if (!is_toy(s) && !s->data)
+        return dt_fail(err, DT_E_USAGE, "--model %s needs data: name them with --data PATH",
+                       s->model);
+    if (is_toy(s) && (s->data || s->label || s->header != DATASET_HEADER_AUTO))
+        return dt_fail(err, DT_E_USAGE,
+                       "--model toy reads no data: leave --data, --label and --header out");
+    if ((is_toy(s) || model_target(s->model) == DATASET_NUMBERS) && s->target_accuracy > 0)
+        return dt_fail(err, DT_E_USAGE, "--model %s has no accuracy: leave --target-accuracy out",
+                       s->model);
+    if (s->aggregate > s->workers)
+        return dt_fail(err, DT_E_USAGE,
+                       "--aggregate %llu is more than the %llu workers: use at most --workers",
+                       (unsigned long long)s->aggregate, (unsigned long long)s->workers);
+    if (s->overlap && s->replicas > 1)
+        return dt_fail(err, DT_E_USAGE,
+                       "--overlap: the mean of several replicas is there only when all are done: "
+                       "leave it or --replicas out");
+    r = check_outputs(s, err);
+    if (r == DT_OK)
+        r = check_consistency(s, err);
+    if (r == DT_OK)
+        r = row_check(s, table, err);
+    return r == DT_OK ? pins_check(s, table, n_ps, err) : r;
+}
+
+static enum dt_status
+check_local(const struct settings *s, struct dt_error *err)
+{
+    if (s->workers > 1)
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm local trains in one process: leave --workers out");
+    if (s->rank > 0)
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm local trains in one process: leave --rank out");
+    if (settings_n_ps(s) > 0)
+        return dt_fail(err, DT_E_USAGE, "--algorithm local uses no psd: leave --ps out");
+    if (s->overlap)
+        return dt_fail(err, DT_E_USAGE, "--algorithm local sends nothing: leave --overlap out");
+    return DT_OK;
+}
+
+static enum dt_status
+check_endpoints(const struct settings *s, struct dt_error *err)
+{
+    struct dt_error why;
+    char *const *ps;
+
+    for (ps = s->ps; *ps; ps++) {
+        if (dt_endpoint_check(*ps, &why) != DT_OK)
+            return dt_fail(err, DT_E_USAGE, "--ps: %s", why.text);
+    }
+    return DT_OK;
+}
+
+enum dt_status
+settings_check_train(const struct settings *s, struct dt_error *err)
+{
+    enum dt_status r = check_training(s, settings_train, settings_n_ps(s), err);
+
+    if (r != DT_OK)
+        return r;
+    if (!algorithm_needs_ps(settings_algorithm(s)))
+        return check_local(s, err);
+    if (settings_n_ps(s) == 0)
+        return dt_fail(err, DT_E_USAGE,
+                       "--algorithm %s needs psd: name it with --ps, or use dtworker run",
+                       s->algorithm);
+    if (!s->job || !s->job[0])
+        return dt_fail(err, DT_E_USAGE, "which job? name it with --job");
+    r = check_endpoints(s, err);
+    if (r != DT_OK)
+        return r;
+    if (s->workers > 1 && !dt_options_given(settings_train, s, "rank"))
+        return dt_fail(err, DT_E_USAGE, "which of the %llu workers is this? name it with --rank",
+                       (unsigned long long)s->workers);
+    return DT_OK;
+}
+
+enum dt_status
+settings_check_run(struct settings *s, struct dt_error *err)
+{
+    uint64_t ms = 0;
+    enum dt_status r;
+
+    if (settings_algorithm(s) && !algorithm_needs_ps(settings_algorithm(s)) &&
+        !dt_options_given(settings_run, s, "workers"))
+        s->workers = 1;
+    r = check_training(s, settings_run, (unsigned)s->ps_tasks, err);
+    if (r == DT_OK && !algorithm_needs_ps(settings_algorithm(s)))
+        r = check_local(s, err);
+    for (unsigned rank = 0; r == DT_OK && rank < s->workers; rank++)
+        r = settings_step_delay(s, rank, &ms, err);
+    return r;
+}
