@@ -144,20 +144,6 @@ body_decode(const struct dt_buffer *body)
     return v;
 }
 
-static const char *
-text(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-
-    return s ? s : "";
-}
-
-static long long
-number(const json_t *o, const char *key)
-{
-    return (long long)json_integer_value(json_object_get(o, key));
-}
-
 /* Names come from workers: no control characters to the terminal. */
 static void
 print_clean(const char *s, FILE *out)
