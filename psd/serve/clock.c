@@ -67,6 +67,8 @@ is_due(const struct control_job *job, uint32_t rank, bool hopeless)
 {
     const struct worker *w = &job->workers[rank];
 
+    if (w->step_awaited == DT_NO_VERSION)
+        return hopeless; /* this is what it waits for */
     if (w->step_awaited <= view_step(job->view))
         return true;
     if (w->step_awaited > atomic_load(&job->shared->stop_step))
@@ -120,7 +122,8 @@ handle_wait_step(struct call *c)
         return;
     if (dt_step_decode(&c->head, &m) != DT_OK)
         reply_status(c->out, &c->to, DT_R_MALFORMED, "WAIT_STEP: not a step", 0);
-    else if (view_step(job->view) >= m.step || m.step > atomic_load(&job->shared->stop_step))
+    else if (m.step != DT_NO_VERSION &&
+             (view_step(job->view) >= m.step || m.step > atomic_load(&job->shared->stop_step)))
         reply_step(c->out, &c->to, view_step(job->view), view_step(job->view));
     else
         park(c, job, m.step);

@@ -59,6 +59,9 @@ print_wait(const json_t *w, FILE *out)
     }
     if (strcmp(body_text(w, "reason"), "init") == 0)
         fputs(" for initial values", out);
+    else if (strcmp(body_text(w, "reason"), "global_step") == 0 &&
+             json_is_null(json_object_get(w, "step")))
+        fputs(" for the others to end", out);
     else if (strcmp(body_text(w, "reason"), "global_step") == 0)
         fprintf(out, " for global step %lld", body_number(w, "step"));
     else

@@ -129,7 +129,8 @@ const struct dt_option settings_train[] = {
     ROW_THREADS("of the BLAS library; 0: all processors, or 1 with several replicas"),
     ROW("step-delay", U64, step_delay_ms, .def = "0", .min = 0, .max = 1e9, .arg = "MS",
         .help = "wait so many milliseconds in each step: imitates a slow machine"),
-    ROW_SAVE("write the final values as safetensors (dtworker eval reads them)"),
+    ROW_SAVE("write the final values as safetensors (dtworker eval reads them); asynchronous: waits "
+             "for the others to end"),
     ROW_METRICS("write JSON lines while training"),
     ROW_JSON,
     ROW_LOG,
@@ -150,7 +151,7 @@ const struct dt_option settings_run[] = {
         "of the BLAS library in each worker; 0: processors / workers, or 1 with several replicas"),
     ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",
         .help = "wait in each step: one value for all ranks, or one a rank"),
-    ROW_SAVE("rank 0 writes the final values as safetensors (dtworker eval reads them)"),
+    ROW_SAVE("rank 0 writes the job's final values as safetensors (dtworker eval reads them)"),
     ROW_METRICS("rank 0 writes JSON lines while training"),
     ROW_JSON,
     ROW_LOG,

@@ -227,6 +227,7 @@ open_loop(struct training *t, struct dt_error *err)
         .local_lr = (float)settings_local_lr(s),
         .window = t->row.window,
         .wait_for_step = s->wait_for_step,
+        .final_values = s->save != NULL,
         .step_delay_ms = (int64_t)s->step_delay_ms,
         .stop_fd = stop_fd(),
         .point = point,

@@ -226,7 +226,8 @@ DTW_API uint64_t dtw_global_step(const struct dtw_client *client);
 
 /* Asynchronous jobs: the global step counts the batches that all workers have pushed (`count` of each push).
  * Wait until it reaches `step`; blocks up to timeout_ms (< 0: while psd answers). DTW_OK comes earlier when it
- * cannot: the stop step is less, or nobody else is there who takes steps. */
+ * cannot: the stop step is less, or nobody else is there, or expected, who takes steps. UINT64_MAX waits for just
+ * that: the other workers have left, were lost, or wait as well; a pull then brings the job's final values. */
 DTW_API enum dtw_status dtw_wait_step(struct dtw_client *client, uint64_t step, int64_t timeout_ms,
                                       struct dtw_error *err);
 /* Set the global step at which all workers are to stop; the least one that was set counts. */

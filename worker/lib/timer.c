@@ -174,6 +174,8 @@ tell_waiting(struct dtw_client *client, const struct connection *c, int64_t now)
         dt_buffer_printf(&b, "%s%u", i ? ", " : "", w->ranks[i]);
     if (w->reason == DT_WAIT_INIT)
         dt_buffer_printf(&b, " to give the initial values");
+    else if (w->reason == DT_WAIT_GLOBAL_STEP && w->step == DT_NO_VERSION)
+        dt_buffer_printf(&b, " to end");
     else if (w->reason == DT_WAIT_GLOBAL_STEP)
         dt_buffer_printf(&b, " to bring the global step to %llu", (unsigned long long)w->step);
     else

@@ -273,6 +273,8 @@ loop_run(struct loop *l, struct loop_result *result)
         r->end = LOOP_DONE;
     while (r->end == LOOP_RUNNING)
         r->end = one_step(l);
+    if (r->end == LOOP_DONE && l->plan.final_values && l->exchange->finish)
+        l->exchange->finish(l);
     r->unseen = l->rows_due > l->rows_taken ? l->rows_due - l->rows_taken : 0;
     *result = *r;
 }

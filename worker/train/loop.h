@@ -55,6 +55,7 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     uint64_t wait_for_step; /* async: begin when the global step has come so far; 0: at once */
     uint32_t window;        /* T: batches between two exchanges; 0: the algorithm's own */
     bool overlap;           /* send a gradient while it is being computed; one replica, with psd */
+    bool final_values;      /* async: in the end wait for the other workers, then pull once more */
     int64_t step_delay_ms;  /* wait so long before each gradient: imitates a slow machine */
     int stop_fd;            /* -1: none */
     loop_point_fn *point;   /* called after each step; may be NULL */

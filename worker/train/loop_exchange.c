@@ -45,7 +45,7 @@ local_step(struct loop *l, const struct loop_batch *batch)
     return DTW_OK;
 }
 
-const struct loop_exchange loop_exchange_local = {local_begin, local_step, NULL};
+const struct loop_exchange loop_exchange_local = {local_begin, local_step, NULL, NULL};
 
 /* `next` is whole: it takes the place of `values`. */
 static void
@@ -174,7 +174,7 @@ sync_step(struct loop *l, const struct loop_batch *batch)
     return DTW_OK;
 }
 
-const struct loop_exchange loop_exchange_sync = {sync_begin, sync_step, NULL};
+const struct loop_exchange loop_exchange_sync = {sync_begin, sync_step, NULL, NULL};
 
 /* Asynchronous: the step is this worker's own count of batches; values are what psd has at the time. */
 static enum dtw_status
@@ -246,4 +246,14 @@ async_stop_all(struct loop *l)
     dtw_set_stop_step(l->plan.client, dtw_global_step(l->plan.client), 10000, NULL);
 }
 
-const struct loop_exchange loop_exchange_async = {async_begin, async_step, async_stop_all};
+/* Wait for the other workers, and take what they left. What fails here leaves the values of this worker's own
+ * end. */
+static void
+async_finish(struct loop *l)
+{
+    if (dtw_wait_step(l->plan.client, UINT64_MAX, -1, NULL) == DTW_OK)
+        async_pull(l);
+}
+
+const struct loop_exchange loop_exchange_async = {async_begin, async_step, async_stop_all,
+                                                  async_finish};

@@ -22,6 +22,7 @@ struct loop_exchange {
     enum dtw_status (*step)(struct loop *l, const struct loop_batch *batch);
     void (*stop_all)(
         struct loop *l); /* the target is reached: tell the others; NULL: they see it as well */
+    void (*finish)(struct loop *l); /* plan.final_values; NULL: the values are final */
 };
 extern const struct loop_exchange loop_exchange_local;
 extern const struct loop_exchange loop_exchange_sync;
