@@ -108,6 +108,91 @@ kernel_adam(float *out, const float *w, float *m, float *v, const void *g,
 }
 
 CLONED void
+kernel_momentum(float *out, const float *w, float *a, const void *g, float lr, float mu, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float sum = mu * a[i] + load(g, i);
+
+        a[i] = sum;
+        out[i] = w[i] - lr * sum;
+    }
+}
+
+CLONED void
+kernel_nesterov(float *out, const float *w, float *a, const void *g, float lr, float mu, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float x = load(g, i), sum = mu * a[i] + x;
+
+        a[i] = sum;
+        out[i] = w[i] - (lr * x + lr * mu * sum);
+    }
+}
+
+CLONED void
+kernel_rmsprop(float *out, const float *w, float *ms, float *mom, const void *g,
+               struct kernel_rmsprop_step step, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float x = load(g, i), square = ms[i] + (x * x - ms[i]) * step.ms_share;
+        float move = step.mu * mom[i] + step.lr * x / sqrtf(square + step.eps);
+
+        ms[i] = square;
+        mom[i] = move;
+        out[i] = w[i] - move;
+    }
+}
+
+CLONED void
+kernel_rmsprop_centered(float *out, const float *w, float *ms, float *mom, float *mg, const void *g,
+                        struct kernel_rmsprop_step step, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float x = load(g, i), square = ms[i] + (x * x - ms[i]) * step.ms_share;
+        float mean = mg[i] + (x - mg[i]) * step.ms_share, variance = square - mean * mean;
+        float move;
+
+        variance = variance > 0 ? variance : 0;
+        move = step.mu * mom[i] + step.lr * x / sqrtf(variance + step.eps);
+        ms[i] = square;
+        mg[i] = mean;
+        mom[i] = move;
+        out[i] = w[i] - move;
+    }
+}
+
+CLONED void
+kernel_ftrl(float *out, const float *w, float *sq, float *z, const void *g,
+            struct kernel_ftrl_step step, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float x = load(g, i), sum = sq[i] + x * x, root = sqrtf(sum);
+        float pull = z[i] + (x - (root - sqrtf(sq[i])) / step.lr * w[i]);
+        float edge = pull < 0 ? -step.l1 : step.l1;
+        float value = (edge - pull) / (root / step.lr + 2 * step.l2);
+
+        sq[i] = sum;
+        z[i] = pull;
+        out[i] = fabsf(pull) > step.l1 ? value : 0;
+    }
+}
+
+CLONED void
 kernel_add(float *out, const float *w, const void *g, size_t n)
 {
     size_t i;

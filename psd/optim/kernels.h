@@ -20,6 +20,12 @@ void kernel_axpy(float *acc, const void *g, float scale, size_t n);
 void kernel_divide(float *g, float divisor, size_t n);
 /* out[i] = w[i] - lr * g[i] */
 void kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n);
+/* a[i] = mu * a[i] + g[i]; out[i] = w[i] - lr * a[i], with the new a */
+void kernel_momentum(float *out, const float *w, float *a, const void *g, float lr, float mu,
+                     size_t n);
+/* a[i] = mu * a[i] + g[i]; out[i] = w[i] - (lr * g[i] + lr * mu * a[i]), with the new a */
+void kernel_nesterov(float *out, const float *w, float *a, const void *g, float lr, float mu,
+                     size_t n);
 /* a[i] += g[i] * g[i]; out[i] = w[i] - lr * g[i] / (sqrt(a[i]) + eps), with the new a */
 void kernel_adagrad(float *out, const float *w, float *a, const void *g, float lr, float eps,
                     size_t n);
@@ -35,6 +41,31 @@ struct kernel_adam_step { /* the numbers of one step of adam */
  * out[i] = w[i] - alpha * m[i] / (sqrt(v[i]) + eps), with the new m and v */
 void kernel_adam(float *out, const float *w, float *m, float *v, const void *g,
                  struct kernel_adam_step step, size_t n);
+struct kernel_rmsprop_step {
+    float lr;
+    float ms_share; /* 1 - rho */
+    float mu;
+    float eps;
+};
+
+/* ms[i] += (g[i] * g[i] - ms[i]) * ms_share; mom[i] = mu * mom[i] + lr * g[i] / sqrt(ms[i] + eps), with the
+ * new ms; out[i] = w[i] - mom[i] */
+void kernel_rmsprop(float *out, const float *w, float *ms, float *mom, const void *g,
+                    struct kernel_rmsprop_step step, size_t n);
+/* The same with mg[i] += (g[i] - mg[i]) * ms_share and the root of max(ms[i] - mg[i] * mg[i], 0) + eps */
+void kernel_rmsprop_centered(float *out, const float *w, float *ms, float *mom, float *mg,
+                             const void *g, struct kernel_rmsprop_step step, size_t n);
+
+struct kernel_ftrl_step {
+    float lr; /* above 0 */
+    float l1;
+    float l2;
+};
+
+/* sq' = sq[i] + g[i] * g[i]; z[i] += g[i] - (sqrt(sq') - sqrt(sq[i])) / lr * w[i]; sq[i] = sq';
+ * out[i] = |z[i]| > l1 ? (sign(z[i]) * l1 - z[i]) / (sqrt(sq') / lr + 2 * l2) : 0, with the new z */
+void kernel_ftrl(float *out, const float *w, float *sq, float *z, const void *g,
+                 struct kernel_ftrl_step step, size_t n);
 /* out[i] = w[i] + g[i] */
 void kernel_add(float *out, const float *w, const void *g, size_t n);
 /* out[i] = g[i] */

@@ -86,6 +86,80 @@ kernel_adam_ref(float *out, const float *w, float *m, float *v, const void *g,
 }
 
 void
+kernel_momentum_ref(float *out, const float *w, float *a, const void *g, float lr, float mu,
+                    size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        a[i] = multiply(mu, a[i]) + load(g, i);
+        out[i] = w[i] - multiply(lr, a[i]);
+    }
+}
+
+void
+kernel_nesterov_ref(float *out, const float *w, float *a, const void *g, float lr, float mu,
+                    size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        a[i] = multiply(mu, a[i]) + load(g, i);
+        out[i] = w[i] - (multiply(lr, load(g, i)) + multiply(multiply(lr, mu), a[i]));
+    }
+}
+
+void
+kernel_rmsprop_ref(float *out, const float *w, float *ms, float *mom, const void *g,
+                   struct kernel_rmsprop_step step, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        ms[i] = ms[i] + multiply(multiply(load(g, i), load(g, i)) - ms[i], step.ms_share);
+        mom[i] =
+            multiply(step.mu, mom[i]) + multiply(step.lr, load(g, i)) / sqrtf(ms[i] + step.eps);
+        out[i] = w[i] - mom[i];
+    }
+}
+
+void
+kernel_rmsprop_centered_ref(float *out, const float *w, float *ms, float *mom, float *mg,
+                            const void *g, struct kernel_rmsprop_step step, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        float variance;
+
+        ms[i] = ms[i] + multiply(multiply(load(g, i), load(g, i)) - ms[i], step.ms_share);
+        mg[i] = mg[i] + multiply(load(g, i) - mg[i], step.ms_share);
+        variance = ms[i] - multiply(mg[i], mg[i]);
+        mom[i] = multiply(step.mu, mom[i]) +
+                 multiply(step.lr, load(g, i)) / sqrtf(fmaxf(variance, 0) + step.eps);
+        out[i] = w[i] - mom[i];
+    }
+}
+
+void
+kernel_ftrl_ref(float *out, const float *w, float *sq, float *z, const void *g,
+                struct kernel_ftrl_step step, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        float sum = sq[i] + multiply(load(g, i), load(g, i));
+        float sigma = (sqrtf(sum) - sqrtf(sq[i])) / step.lr;
+
+        z[i] = z[i] + (load(g, i) - multiply(sigma, w[i]));
+        sq[i] = sum;
+        out[i] = 0;
+        if (fabsf(z[i]) > step.l1)
+            out[i] = (copysignf(step.l1, z[i]) - z[i]) / (sqrtf(sum) / step.lr + 2 * step.l2);
+    }
+}
+
+void
 kernel_add_ref(float *out, const float *w, const void *g, size_t n)
 {
     size_t i;

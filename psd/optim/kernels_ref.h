@@ -14,10 +14,20 @@ void kernel_scale_ref(float *acc, const void *g, float scale, size_t n);
 void kernel_axpy_ref(float *acc, const void *g, float scale, size_t n);
 void kernel_divide_ref(float *g, float divisor, size_t n);
 void kernel_sgd_ref(float *out, const float *w, const void *g, float lr, size_t n);
+void kernel_momentum_ref(float *out, const float *w, float *a, const void *g, float lr, float mu,
+                         size_t n);
+void kernel_nesterov_ref(float *out, const float *w, float *a, const void *g, float lr, float mu,
+                         size_t n);
 void kernel_adagrad_ref(float *out, const float *w, float *a, const void *g, float lr, float eps,
                         size_t n);
 void kernel_adam_ref(float *out, const float *w, float *m, float *v, const void *g,
                      struct kernel_adam_step step, size_t n);
+void kernel_rmsprop_ref(float *out, const float *w, float *ms, float *mom, const void *g,
+                        struct kernel_rmsprop_step step, size_t n);
+void kernel_rmsprop_centered_ref(float *out, const float *w, float *ms, float *mom, float *mg,
+                                 const void *g, struct kernel_rmsprop_step step, size_t n);
+void kernel_ftrl_ref(float *out, const float *w, float *sq, float *z, const void *g,
+                     struct kernel_ftrl_step step, size_t n);
 void kernel_add_ref(float *out, const float *w, const void *g, size_t n);
 void kernel_assign_ref(float *out, const void *g, size_t n);
 bool kernel_is_finite_ref(const void *g, size_t n);

@@ -175,6 +175,12 @@ optimizer_apply(const struct optimizer *o, float *out, const float *w, float *co
     o->rule->apply(&(struct update){o->params, out, w, slots, g, n, version});
 }
 
+bool
+optimizer_can_race(const struct optimizer *o)
+{
+    return o->rule->apply_racy != NULL;
+}
+
 void
 optimizer_apply_racy(const struct optimizer *o, float *w, float *const *slots, const void *g,
                      size_t n, uint64_t version)

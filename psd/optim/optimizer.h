@@ -37,8 +37,9 @@ const char *optimizer_name_at(unsigned index);
  * which take what is pushed as it is, and for an unknown name. */
 bool optimizer_has_rate(const char *rule);
 
-/* Slots: what a rule keeps beside the values of a slice. adagrad: accumulator; adam: m, v, beta1_power,
- * beta2_power; the others: none. The caller holds them, filled with the start value at first; they and
+/* Slots: what a rule keeps beside the values of a slice. momentum, nesterov: momentum; adagrad: accumulator; adam: m, v,
+ * beta1_power, beta2_power; rmsprop: ms, momentum (-centered: mg too); ftrl: accumulator, linear; sgd, add,
+ * assign: none. The caller holds them, filled with the start value at first; they and
  * the values are a slice's whole state. */
 unsigned optimizer_n_slots(const struct optimizer *o);
 const char *optimizer_slot_name(const struct optimizer *o, unsigned slot);
@@ -46,6 +47,10 @@ float optimizer_slot_start(const struct optimizer *o, unsigned slot);
 /* Elements of the slot of a slice with n elements: n, or 1 for a number that counts the slice's own
  * updates (adam's beta powers). */
 size_t optimizer_slot_elements(const struct optimizer *o, unsigned slot, size_t n);
+
+/* May it be used with locking none? Its slots of one element belong together otherwise (rmsprop-centered:
+ * ms and mg of other updates give a negative variance). */
+bool optimizer_can_race(const struct optimizer *o);
 
 /* locking none: the same update of `w` and `slots` in place while other threads do the same (racy.h). */
 void optimizer_apply_racy(const struct optimizer *o, float *w, float *const *slots, const void *g,

@@ -70,6 +70,66 @@ racy_adam(float *w, float *m, float *v, const void *g, struct kernel_adam_step s
 }
 
 void
+racy_momentum(float *w, float *a, const void *g, float lr, float mu, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        float sum = mu * racy_load(&a[i]) + own(g, i);
+
+        racy_store(&a[i], sum);
+        racy_store(&w[i], racy_load(&w[i]) - lr * sum);
+    }
+}
+
+void
+racy_nesterov(float *w, float *a, const void *g, float lr, float mu, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        float x = own(g, i), sum = mu * racy_load(&a[i]) + x;
+
+        racy_store(&a[i], sum);
+        racy_store(&w[i], racy_load(&w[i]) - (lr * x + lr * mu * sum));
+    }
+}
+
+void
+racy_rmsprop(float *w, float *ms, float *mom, const void *g, struct kernel_rmsprop_step step,
+             size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        float x = own(g, i), square = racy_load(&ms[i]), move;
+
+        square += (x * x - square) * step.ms_share;
+        move = step.mu * racy_load(&mom[i]) + step.lr * x / sqrtf(square + step.eps);
+        racy_store(&ms[i], square);
+        racy_store(&mom[i], move);
+        racy_store(&w[i], racy_load(&w[i]) - move);
+    }
+}
+
+void
+racy_ftrl(float *w, float *sq, float *z, const void *g, struct kernel_ftrl_step step, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        float x = own(g, i), before = racy_load(&sq[i]), sum = before + x * x, root = sqrtf(sum);
+        float pull = racy_load(&z[i]) + (x - (root - sqrtf(before)) / step.lr * racy_load(&w[i]));
+        float edge = pull < 0 ? -step.l1 : step.l1;
+
+        racy_store(&sq[i], sum);
+        racy_store(&z[i], pull);
+        racy_store(&w[i],
+                   fabsf(pull) > step.l1 ? (edge - pull) / (root / step.lr + 2 * step.l2) : 0);
+    }
+}
+
+void
 racy_add(float *w, const void *g, size_t n)
 {
     size_t i;

@@ -16,8 +16,14 @@
 
 /* As kernel_sgd, kernel_adagrad, ... with out = w. `g` is nobody else's and may be unaligned. */
 void racy_sgd(float *w, const void *g, float lr, size_t n);
+void racy_momentum(float *w, float *a, const void *g, float lr, float mu, size_t n);
+void racy_nesterov(float *w, float *a, const void *g, float lr, float mu, size_t n);
 void racy_adagrad(float *w, float *a, const void *g, float lr, float eps, size_t n);
 void racy_adam(float *w, float *m, float *v, const void *g, struct kernel_adam_step step, size_t n);
+void racy_rmsprop(float *w, float *ms, float *mom, const void *g, struct kernel_rmsprop_step step,
+                  size_t n);
+void racy_ftrl(float *w, float *sq, float *z, const void *g, struct kernel_ftrl_step step,
+               size_t n);
 void racy_add(float *w, const void *g, size_t n);
 void racy_assign(float *w, const void *g, size_t n);
 

@@ -27,6 +27,36 @@ racy_apply_sgd(const struct update *u)
     racy_sgd(u->out, u->g, u->params[0], u->n);
 }
 
+enum { MOMENTUM_LR, MOMENTUM_MU };
+
+/* a = mu * a + g; w -= lr * a */
+static void
+apply_momentum(const struct update *u)
+{
+    kernel_momentum(u->out, u->w, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU],
+                    u->n);
+}
+
+static void
+racy_apply_momentum(const struct update *u)
+{
+    racy_momentum(u->out, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU], u->n);
+}
+
+/* a = mu * a + g; w -= lr * g + lr * mu * a */
+static void
+apply_nesterov(const struct update *u)
+{
+    kernel_nesterov(u->out, u->w, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU],
+                    u->n);
+}
+
+static void
+racy_apply_nesterov(const struct update *u)
+{
+    racy_nesterov(u->out, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU], u->n);
+}
+
 enum { ADAGRAD_LR, ADAGRAD_START, ADAGRAD_EPS };
 
 /* a += g * g; w -= lr * g / (sqrt(a) + eps) */
@@ -101,6 +131,77 @@ check_adam(const float *p)
     return p[ADAM_EPS] == 0 ? "eps is 0, must be above 0" : NULL;
 }
 
+enum { RMSPROP_LR, RMSPROP_RHO, RMSPROP_MU, RMSPROP_EPS };
+enum { RMSPROP_MS, RMSPROP_MOM, RMSPROP_MG };
+
+static struct kernel_rmsprop_step
+rmsprop_step(const float *p)
+{
+    return (struct kernel_rmsprop_step){p[RMSPROP_LR], 1 - p[RMSPROP_RHO], p[RMSPROP_MU],
+                                        p[RMSPROP_EPS]};
+}
+
+/* ms += (g * g - ms) * (1 - rho); mom = mu * mom + lr * g / sqrt(ms + eps); w -= mom */
+static void
+apply_rmsprop(const struct update *u)
+{
+    kernel_rmsprop(u->out, u->w, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM], u->g,
+                   rmsprop_step(u->params), u->n);
+}
+
+static void
+racy_apply_rmsprop(const struct update *u)
+{
+    racy_rmsprop(u->out, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM], u->g, rmsprop_step(u->params),
+                 u->n);
+}
+
+/* The same about the mean: mg += (g - mg) * (1 - rho); the root of max(ms - mg * mg, 0) + eps */
+static void
+apply_rmsprop_centered(const struct update *u)
+{
+    kernel_rmsprop_centered(u->out, u->w, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM],
+                            u->slots[RMSPROP_MG], u->g, rmsprop_step(u->params), u->n);
+}
+
+/* The root may become that of eps alone. */
+static const char *
+check_rmsprop(const float *p)
+{
+    return p[RMSPROP_EPS] == 0 ? "eps is 0, must be above 0" : NULL;
+}
+
+enum { FTRL_LR, FTRL_L1, FTRL_L2, FTRL_START };
+enum { FTRL_SQ, FTRL_Z };
+
+static struct kernel_ftrl_step
+ftrl_step(const float *p)
+{
+    return (struct kernel_ftrl_step){p[FTRL_LR], p[FTRL_L1], p[FTRL_L2]};
+}
+
+/* FTRL-proximal; kernels.h. z starts at 0: a first value other than 0 is forgotten at the first update. */
+static void
+apply_ftrl(const struct update *u)
+{
+    kernel_ftrl(u->out, u->w, u->slots[FTRL_SQ], u->slots[FTRL_Z], u->g, ftrl_step(u->params),
+                u->n);
+}
+
+static void
+racy_apply_ftrl(const struct update *u)
+{
+    racy_ftrl(u->out, u->slots[FTRL_SQ], u->slots[FTRL_Z], u->g, ftrl_step(u->params), u->n);
+}
+
+static const char *
+check_ftrl(const float *p)
+{
+    if (p[FTRL_LR] == 0)
+        return "lr is 0, must be above 0";
+    return p[FTRL_START] == 0 ? "initial_accumulator is 0, must be above 0" : NULL;
+}
+
 /* w += d */
 static void
 apply_add(const struct update *u)
@@ -127,6 +228,16 @@ racy_apply_assign(const struct update *u)
     racy_assign(u->out, u->g, u->n);
 }
 
+#define RMSPROP_PARAMS                                                                             \
+    {                                                                                              \
+        [RMSPROP_LR] = LR, [RMSPROP_RHO] = {.name = "rho", .def = 0.9f, .below = 1},               \
+        [RMSPROP_MU] = {.name = "momentum", .below = 1}, [RMSPROP_EPS] = {                         \
+            .name = "eps",                                                                         \
+            .def = 1e-10f,                                                                         \
+            .below = HUGE_VALF                                                                     \
+        }                                                                                          \
+    }
+
 static const struct optimizer_rule table[] = {
     {
         .name = "sgd",
@@ -134,6 +245,26 @@ static const struct optimizer_rule table[] = {
         .params = {LR},
         .apply = apply_sgd,
         .apply_racy = racy_apply_sgd,
+    },
+    {
+        .name = "momentum",
+        .n_params = 2,
+        .params =
+            {[MOMENTUM_LR] = LR, [MOMENTUM_MU] = {.name = "momentum", .def = 0.9f, .below = 1}},
+        .n_slots = 1,
+        .slots = {{.name = "momentum", .start_param = RULES_FROM_CONSTANT}},
+        .apply = apply_momentum,
+        .apply_racy = racy_apply_momentum,
+    },
+    {
+        .name = "nesterov",
+        .n_params = 2,
+        .params =
+            {[MOMENTUM_LR] = LR, [MOMENTUM_MU] = {.name = "momentum", .def = 0.9f, .below = 1}},
+        .n_slots = 1,
+        .slots = {{.name = "momentum", .start_param = RULES_FROM_CONSTANT}},
+        .apply = apply_nesterov,
+        .apply_racy = racy_apply_nesterov,
     },
     {
         .name = "adagrad",
@@ -168,6 +299,42 @@ static const struct optimizer_rule table[] = {
         .check = check_adam,
         .apply = apply_adam,
         .apply_racy = racy_apply_adam,
+    },
+    {
+        .name = "rmsprop",
+        .n_params = 4,
+        .params = RMSPROP_PARAMS,
+        .n_slots = 2,
+        .slots = {[RMSPROP_MS] = {.name = "ms", .start_param = RULES_FROM_CONSTANT, .start = 1},
+                  [RMSPROP_MOM] = {.name = "momentum", .start_param = RULES_FROM_CONSTANT}},
+        .check = check_rmsprop,
+        .apply = apply_rmsprop,
+        .apply_racy = racy_apply_rmsprop,
+    },
+    {
+        .name = "rmsprop-centered",
+        .n_params = 4,
+        .params = RMSPROP_PARAMS,
+        .n_slots = 3,
+        .slots = {[RMSPROP_MS] = {.name = "ms", .start_param = RULES_FROM_CONSTANT, .start = 1},
+                  [RMSPROP_MOM] = {.name = "momentum", .start_param = RULES_FROM_CONSTANT},
+                  [RMSPROP_MG] = {.name = "mg", .start_param = RULES_FROM_CONSTANT}},
+        .check = check_rmsprop,
+        .apply = apply_rmsprop_centered,
+    },
+    {
+        .name = "ftrl",
+        .n_params = 4,
+        .params = {[FTRL_LR] = LR,
+                   [FTRL_L1] = {.name = "l1", .below = HUGE_VALF},
+                   [FTRL_L2] = {.name = "l2", .below = HUGE_VALF},
+                   [FTRL_START] = {.name = "initial_accumulator", .def = 0.1f, .below = HUGE_VALF}},
+        .n_slots = 2,
+        .slots = {[FTRL_SQ] = {.name = "accumulator", .start_param = FTRL_START},
+                  [FTRL_Z] = {.name = "linear", .start_param = RULES_FROM_CONSTANT}},
+        .check = check_ftrl,
+        .apply = apply_ftrl,
+        .apply_racy = racy_apply_ftrl,
     },
     {.name = "add", .apply = apply_add, .apply_racy = racy_apply_add},
     {.name = "assign", .apply = apply_assign, .apply_racy = racy_apply_assign},

@@ -47,7 +47,7 @@ struct optimizer_rule {
     /* What ranges cannot say; may be NULL. The text is what is wrong, NULL if nothing. */
     const char *(*check)(const float *params);
     void (*apply)(const struct update *u);
-    void (*apply_racy)(const struct update *u); /* out is w */
+    void (*apply_racy)(const struct update *u); /* out is w; NULL: not without exclusion */
 };
 
 const struct optimizer_rule *rules_at(unsigned index); /* NULL: past the end */

@@ -41,7 +41,7 @@ decode_list(const struct call *c, struct list *l, struct dt_error *err)
 }
 
 static enum dt_status
-check_list(const struct list *l, uint32_t n_tasks, struct dt_error *err)
+check_list(const struct list *l, const struct dt_job_params *params, struct dt_error *err)
 {
     struct optimizer o;
     uint32_t i, k;
@@ -51,11 +51,15 @@ check_list(const struct list *l, uint32_t n_tasks, struct dt_error *err)
 
         if (dt_declaration_elements(d) == 0)
             return dt_fail(err, DT_R_BAD_VALUE, "variable %s has no elements or too many", d->name);
-        if (d->task >= n_tasks)
+        if (d->task >= params->tasks)
             return dt_fail(err, DT_R_BAD_VALUE, "variable %s: task %u of %u", d->name, d->task,
-                           n_tasks);
+                           params->tasks);
         if (declared_optimizer(d, &o, err) != DT_OK)
             return err->code;
+        if (params->locking == DT_LOCK_NONE && !optimizer_can_race(&o))
+            return dt_fail(err, DT_R_BAD_VALUE,
+                           "variable %s: %s needs exclusion, the job has locking none", d->name,
+                           d->optimizer);
         for (k = 0; k < i; k++) {
             if (!strcmp(l->items[k].name, d->name))
                 return dt_fail(err, DT_R_BAD_VALUE, "variable %s is declared twice", d->name);
@@ -93,7 +97,7 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
     struct declared *d;
     uint64_t bytes;
 
-    if (check_list(l, params->tasks, err) != DT_OK)
+    if (check_list(l, params, err) != DT_OK)
         return err->code;
     bytes = declared_charge(l->items, l->n, &where);
     if (bytes > quota)

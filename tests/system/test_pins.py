@@ -72,7 +72,7 @@ WRONG = (  # one a row: options, a word of the line
     (("--algorithm", "ssgd-diff-lr", "--lr-per-rank", "1"), "1 rates for 2 workers"),
     (("--algorithm", "sagn", "--server-optimizer", "sgd"), "--lr"),
     (("--algorithm", "hogwild", "--aggregate", 1), "--aggregate"),
-    (("--algorithm", "downpour", "--local-optimizer", "nonsense"), "sgd, adagrad, adam"),
+    (("--algorithm", "downpour", "--local-optimizer", "nonsense"), "sgd, momentum, nesterov, adagrad, adam"),
     (("--algorithm", "downpour-easy", "--server-optimizer", "add"), "gradients"),
     (("--algorithm", "agn", "--reduce", "sum"), "--window-reduction"),
     (("--algorithm", "local", "--workers", 1, "--place", "a=0"), "--place"),

@@ -59,7 +59,7 @@ settings_rank_lr(const struct settings *s)
     return rate;
 }
 
-/* The rules that follow a gradient: "sgd, adagrad, adam". */
+/* The rules that follow a gradient: "sgd, momentum, ...". */
 static const char *
 list_rules(char *out, size_t size)
 {

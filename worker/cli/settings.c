@@ -57,8 +57,8 @@
 
 #define ALGORITHM_CHOICES "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|local"
 
-#define OPTIMIZERS "sgd, adagrad, adam"
-#define OPTIMIZER_CHOICES "sgd|adagrad|adam"
+#define OPTIMIZERS "sgd, momentum, nesterov, adagrad, adam, rmsprop, rmsprop-centered, ftrl"
+#define OPTIMIZER_CHOICES "sgd|momentum|nesterov|adagrad|adam|rmsprop|rmsprop-centered|ftrl"
 
 #define ROWS_SHARED                                                                                \
     ROW("algorithm", STRING, algorithm, .def = "ssgd", .choices = ALGORITHM_CHOICES,               \
@@ -129,8 +129,9 @@ const struct dt_option settings_train[] = {
     ROW_THREADS("of the BLAS library; 0: all processors, or 1 with several replicas"),
     ROW("step-delay", U64, step_delay_ms, .def = "0", .min = 0, .max = 1e9, .arg = "MS",
         .help = "wait so many milliseconds in each step: imitates a slow machine"),
-    ROW_SAVE("write the final values as safetensors (dtworker eval reads them); asynchronous: waits "
-             "for the others to end"),
+    ROW_SAVE(
+        "write the final values as safetensors (dtworker eval reads them); asynchronous: waits "
+        "for the others to end"),
     ROW_METRICS("write JSON lines while training"),
     ROW_JSON,
     ROW_LOG,

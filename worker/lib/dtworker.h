@@ -108,8 +108,10 @@ struct dtw_param { /* a parameter of an optimizer: {"beta1", 0.8f} */
 };
 
 /* A variable. Elements = product of the shape (1 for a scalar). Optimizers, with their further parameters:
- * sgd; adagrad (initial_accumulator, eps); adam (beta1, beta2, eps); add (w += what is pushed) and assign
- * (w = what is pushed), which have no lr. ALGORITHMS section 1. */
+ * sgd; momentum and nesterov (momentum .9); adagrad (initial_accumulator .1, eps 0); adam (beta1 .9, beta2 .999,
+ * eps 1e-8); rmsprop and rmsprop-centered (rho .9, momentum 0, eps 1e-10; the latter not with locking none);
+ * ftrl (l1 0, l2 0, initial_accumulator .1; initial values are forgotten at the first update); add (w += what
+ * is pushed) and assign (w = what is pushed), which have no lr. The equations are those of TensorFlow. */
 struct dtw_variable {
     const char *name;
     unsigned n_dims;

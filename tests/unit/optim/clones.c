@@ -31,6 +31,14 @@ union kernel {
                     size_t n);
     void (*adam)(float *out, const float *w, float *m, float *v, const void *g,
                  struct kernel_adam_step step, size_t n);
+    void (*momentum)(float *out, const float *w, float *a, const void *g, float lr, float mu,
+                     size_t n);
+    void (*rmsprop)(float *out, const float *w, float *ms, float *mom, const void *g,
+                    struct kernel_rmsprop_step step, size_t n);
+    void (*rmsprop_centered)(float *out, const float *w, float *ms, float *mom, float *mg,
+                             const void *g, struct kernel_rmsprop_step step, size_t n);
+    void (*ftrl)(float *out, const float *w, float *sq, float *z, const void *g,
+                 struct kernel_ftrl_step step, size_t n);
     void (*add)(float *out, const float *w, const void *g, size_t n);
     void (*assign)(float *out, const void *g, size_t n);
     bool (*is_finite)(const void *g, size_t n);
@@ -187,14 +195,14 @@ Test(clones, assign)
     COMPARE(k, n_clones, k[c].assign(got, g, n), kernel_assign_ref(want, g, n))
 }
 
-/* Values and two slots of n elements in a row; no slot is negative. */
+/* Values and three slots of n elements in a row; no slot is negative. */
 static float *
 samples_with_slots(size_t n)
 {
-    float *x = samples(6, 3 * n);
+    float *x = samples(6, 4 * n);
     size_t i;
 
-    for (i = n; i < 3 * n; i++)
+    for (i = n; i < 4 * n; i++)
         x[i] = fabsf(x[i]) + 1e-6f;
     return x;
 }
@@ -219,7 +227,7 @@ compare_with_slots(const char *kernel,
             float *got = samples_with_slots(n);
 
             run(&k[c], got, g, n);
-            cr_assert_eq(memcmp(got, want, 3 * n * sizeof(*got)), 0, "clone %u, n = %zu", c, n);
+            cr_assert_eq(memcmp(got, want, 4 * n * sizeof(*got)), 0, "clone %u, n = %zu", c, n);
             free(got);
         }
         free(want);
@@ -255,6 +263,80 @@ run_adam(const union kernel *clone, float *x, const void *g, size_t n)
 Test(clones, adam)
 {
     compare_with_slots("kernel_adam", run_adam);
+}
+
+static void
+run_momentum(const union kernel *clone, float *x, const void *g, size_t n)
+{
+    int step;
+
+    for (step = 0; step < 3; step++)
+        (clone ? clone->momentum : kernel_momentum_ref)(x, x, x + n, g, .1f, .9f, n);
+}
+
+Test(clones, momentum)
+{
+    compare_with_slots("kernel_momentum", run_momentum);
+}
+
+static void
+run_nesterov(const union kernel *clone, float *x, const void *g, size_t n)
+{
+    int step;
+
+    for (step = 0; step < 3; step++)
+        (clone ? clone->momentum : kernel_nesterov_ref)(x, x, x + n, g, .1f, .9f, n);
+}
+
+Test(clones, nesterov)
+{
+    compare_with_slots("kernel_nesterov", run_nesterov);
+}
+
+static const struct kernel_rmsprop_step rmsprop = {.1f, 1 - .9f, .5f, 1e-10f};
+
+static void
+run_rmsprop(const union kernel *clone, float *x, const void *g, size_t n)
+{
+    int step;
+
+    for (step = 0; step < 3; step++)
+        (clone ? clone->rmsprop : kernel_rmsprop_ref)(x, x, x + n, x + 2 * n, g, rmsprop, n);
+}
+
+Test(clones, rmsprop)
+{
+    compare_with_slots("kernel_rmsprop", run_rmsprop);
+}
+
+static void
+run_centered(const union kernel *clone, float *x, const void *g, size_t n)
+{
+    int step;
+
+    for (step = 0; step < 3; step++)
+        (clone ? clone->rmsprop_centered : kernel_rmsprop_centered_ref)(x, x, x + n, x + 2 * n,
+                                                                        x + 3 * n, g, rmsprop, n);
+}
+
+Test(clones, rmsprop_centered)
+{
+    compare_with_slots("kernel_rmsprop_centered", run_centered);
+}
+
+static void
+run_ftrl(const union kernel *clone, float *x, const void *g, size_t n)
+{
+    const struct kernel_ftrl_step s = {.5f, .01f, .1f};
+    int step;
+
+    for (step = 0; step < 3; step++)
+        (clone ? clone->ftrl : kernel_ftrl_ref)(x, x, x + n, x + 2 * n, g, s, n);
+}
+
+Test(clones, ftrl)
+{
+    compare_with_slots("kernel_ftrl", run_ftrl);
 }
 
 Test(clones, is_finite)

@@ -51,6 +51,42 @@ Test(golden, adam)
                                          {.782432497, -1.92329156, .623562932}});
 }
 
+Test(golden, momentum)
+{
+    follows("momentum", (const double[3][3]){{.99000001, -1.98000002, .5},
+                                             {.951000035, -1.972, .540000021},
+                                             {.935900033, -2.01480007, .57100004}});
+}
+
+Test(golden, rmsprop)
+{
+    follows("rmsprop", (const double[3][3]){{.989464939, -1.97896481, .5},
+                                            {.956333458, -1.99004447, .544011891},
+                                            {.979553044, -2.04746866, .538213789}});
+}
+
+Test(golden, ftrl)
+{
+    follows("ftrl", (const double[3][3]){{.0163862742, -.256239265, 0},
+                                         {-.0506957658, -.282059163, .0784464478},
+                                         {-.00987093896, -.361116111, .0686874464}});
+}
+
+/* TensorFlow's own test of ftrl: lr 3, from 0, three steps of .1 and .2. */
+Test(golden, ftrl_of_tensorflows_own_test)
+{
+    const struct optimizer_param lr[] = {{"lr", 3}, {NULL, 0}};
+    const float w[2] = {0, 0}, g[2] = {.1f, .2f};
+    struct state s = state_create("ftrl", lr, w, 2);
+    int step;
+
+    for (step = 0; step < 3; step++)
+        state_apply(&s, g);
+    cr_expect_float_eq(s.w[0], -2.60260963, 3e-6);
+    cr_expect_float_eq(s.w[1], -4.29698515, 5e-6);
+    state_destroy(&s);
+}
+
 /* The accumulator grows: three steps of .1 from 1 with a rate of 3. */
 Test(golden, adagrad_of_tensorflows_own_test)
 {

@@ -57,6 +57,10 @@ Test(racy, alone_each_rule_gives_the_bits_of_its_twin)
 
     for (i = 0; i < N_SIZES; i++) {
         same_bits("sgd", lr, sample_sizes[i]);
+        same_bits("momentum", lr, sample_sizes[i]);
+        same_bits("nesterov", lr, sample_sizes[i]);
+        same_bits("rmsprop", lr, sample_sizes[i]);
+        same_bits("ftrl", lr, sample_sizes[i]);
         same_bits("adagrad", lr, sample_sizes[i]);
         same_bits("adam", lr, sample_sizes[i]);
         same_bits("add", none, sample_sizes[i]);

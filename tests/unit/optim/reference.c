@@ -95,6 +95,42 @@ change_adam(double w, double g)
 }
 
 static double
+change_nesterov(double w, double g)
+{
+    double lr = (double)0.1f, mu = (double)0.8f;
+
+    (void)w;
+    return -(lr * g + lr * mu * g);
+}
+
+static double
+change_rmsprop(double w, double g)
+{
+    double ms = 1 + (g * g - 1) * (1 - (double)0.9f);
+
+    (void)w;
+    return -(double)0.1f * g / sqrt(ms + (double)1e-10f);
+}
+
+static double
+change_rmsprop_centered(double w, double g)
+{
+    double share = 1 - (double)0.9f, ms = 1 + (g * g - 1) * share, mg = g * share;
+
+    (void)w;
+    return -(double)0.1f * g / sqrt(ms - mg * mg + (double)1e-10f);
+}
+
+static double
+change_ftrl(double w, double g)
+{
+    double lr = (double)0.1f, l2 = (double)0.5f, n = (double)0.1f + g * g;
+    double z = g - (sqrt(n) - sqrt((double)0.1f)) / lr * w;
+
+    return -z / (sqrt(n) / lr + 2 * l2) - w;
+}
+
+static double
 change_add(double w, double g)
 {
     (void)w;
@@ -110,6 +146,51 @@ change_assign(double w, double g)
 Test(reference, sgd)
 {
     each_size("sgd", (const struct optimizer_param[]){{"lr", .1f}, {NULL, 0}}, change_sgd);
+}
+
+/* The first step of momentum is one of sgd. */
+Test(reference, momentum)
+{
+    each_size("momentum", (const struct optimizer_param[]){{"lr", .1f}, {NULL, 0}}, change_sgd);
+}
+
+Test(reference, nesterov)
+{
+    const struct optimizer_param params[] = {{"lr", .1f}, {"momentum", .8f}, {NULL, 0}};
+
+    each_size("nesterov", params, change_nesterov);
+}
+
+Test(reference, rmsprop)
+{
+    each_size("rmsprop", (const struct optimizer_param[]){{"lr", .1f}, {NULL, 0}}, change_rmsprop);
+}
+
+Test(reference, rmsprop_centered)
+{
+    each_size("rmsprop-centered", (const struct optimizer_param[]){{"lr", .1f}, {NULL, 0}},
+              change_rmsprop_centered);
+}
+
+Test(reference, ftrl)
+{
+    const struct optimizer_param params[] = {{"lr", .1f}, {"l2", .5f}, {NULL, 0}};
+
+    each_size("ftrl", params, change_ftrl);
+}
+
+/* Up to l1 the value is 0, beyond it what is left counts. */
+Test(reference, l1_of_ftrl)
+{
+    const struct optimizer_param params[] = {{"lr", .5f}, {"l1", .25f}, {NULL, 0}};
+    const float w[4] = {0}, g[4] = {.25f, -.25f, .5f, -.75f};
+    struct state s = state_create("ftrl", params, w, 4);
+
+    state_apply(&s, g);
+    cr_assert(s.w[0] == 0 && s.w[1] == 0);
+    cr_assert_float_eq(s.w[2], -.25 * .5 / sqrt((double).1f + .25), 1e-7);
+    cr_assert_float_eq(s.w[3], .5 * .5 / sqrt((double).1f + .5625), 1e-7);
+    state_destroy(&s);
 }
 
 Test(reference, adagrad)

@@ -169,6 +169,26 @@ Test(racy, only_an_asynchronous_job_may_have_it)
     cluster_destroy(c);
 }
 
+Test(racy, a_rule_that_needs_exclusion_is_refused)
+{
+    struct cluster *c = cluster_create(2);
+    struct worker_at w;
+    struct dt_job_params params;
+    struct dt_declaration d = {.name = "w", .optimizer = "rmsprop-centered", .init = "zeros"};
+
+    d.n_params = 1;
+    strcpy(d.params[0].name, "lr");
+    worker_at_init(&w, 0);
+    dt_job_params_default(&params);
+    params.consistency = DT_ASYNC;
+    params.locking = DT_LOCK_NONE;
+    worker_hello_all(c, &w, "job", &params);
+    cr_assert_eq(worker_declare(c, &w, &d, 1), DT_R_BAD_VALUE);
+    strcpy(d.optimizer, "rmsprop");
+    cr_assert_eq(worker_declare(c, &w, &d, 1), DT_OK);
+    cluster_destroy(c);
+}
+
 /* Blocks live as long as the job: a new one of that name has values of its own. */
 Test(racy, a_fresh_job_starts_anew)
 {
