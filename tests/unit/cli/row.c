@@ -103,7 +103,8 @@ Test(row, another_rule_needs_its_rate)
 Test(row, rules_are_known_and_follow_a_gradient)
 {
     expect_refused("--server-optimizer=nonsense --lr=1", "sgd, momentum, nesterov, adagrad, adam");
-    expect_refused("--algorithm=agn --local-optimizer=nonsense --local-lr=1", "sgd, momentum, nesterov, adagrad, adam");
+    expect_refused("--algorithm=agn --local-optimizer=nonsense --local-lr=1",
+                   "sgd, momentum, nesterov, adagrad, adam");
     expect_refused("--server-optimizer=add --lr=1", "gradients");
     expect_refused("--server-optimizer=assign --lr=1", "gradients");
     expect_refused("--algorithm=agn --local-optimizer=add --local-lr=1", "gradients");
