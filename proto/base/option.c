@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "proto/base/near.h"
 #include "proto/base/option_field.h"
 
 #define BITS (sizeof(unsigned long) * CHAR_BIT)
@@ -82,60 +83,21 @@ spell(const struct dt_option *row, unsigned scope, char name[DT_OPTION_NAME])
         snprintf(name, DT_OPTION_NAME, "%s", row->name);
 }
 
-static size_t
-min3(size_t a, size_t b, size_t c)
-{
-    if (b < a)
-        a = b;
-    return c < a ? c : a;
-}
-
-/* Letters to add, drop, change or swap until a is b (both shorter than DT_OPTION_NAME). */
-static size_t
-edit_distance(const char *a, const char *b)
-{
-    size_t rows[3][DT_OPTION_NAME + 1], n = strlen(b), i, k;
-    size_t *before = rows[0], *last = rows[1], *now = rows[2], *spare;
-
-    for (k = 0; k <= n; k++)
-        last[k] = k;
-    for (i = 1; a[i - 1]; i++) {
-        now[0] = i;
-        for (k = 1; k <= n; k++) {
-            now[k] = min3(last[k] + 1, now[k - 1] + 1, last[k - 1] + (a[i - 1] != b[k - 1]));
-            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
-                before[k - 2] + 1 < now[k])
-                now[k] = before[k - 2] + 1;
-        }
-        spare = before;
-        before = last;
-        last = now;
-        now = spare;
-    }
-    return last[n];
-}
-
 /* The row whose name is most like `name`; NULL if none is near. */
 static const struct dt_option *
 find_near(const struct dt_option *table, unsigned scope, const char *name)
 {
-    size_t len = strlen(name), best = len < 3 ? 1 : 1 + len / 3, distance;
     const struct dt_option *near = NULL;
     char other[DT_OPTION_NAME];
+    struct dt_near n;
 
-    if (len == 0 || len >= DT_OPTION_NAME)
-        return NULL;
+    dt_near_init(&n, name);
     for (; table->name; table++) {
         if (!(table->scope & scope))
             continue;
         spell(table, scope, other);
-        distance = edit_distance(name, other);
-        if (len >= 3 && strncmp(name, other, len) == 0)
-            distance = 0; /* an abbreviation */
-        if (distance < best || (distance == best && !near && len >= 3)) {
-            best = distance;
+        if (dt_near_offer(&n, other))
             near = table;
-        }
     }
     return near;
 }

@@ -13,8 +13,13 @@
 #include <stdlib.h>
 #include <zmq.h>
 
+#include "proto/base/descriptors.h"
 #include "proto/net/socket.h"
 #include "proto/net/zap.h"
+
+/* Of the context with its ZAP thread; and of each I/O thread. */
+#define CONTEXT_DESCRIPTORS 14
+#define THREAD_DESCRIPTORS 2
 
 struct dt_context {
     void *zmq; /* owned */
@@ -64,22 +69,28 @@ open_context(struct dt_context *c, bool zap, int io_threads)
 struct dt_context *
 dt_context_create(bool zap, int io_threads, struct dt_error *err)
 {
-    struct dt_context *c = calloc(1, sizeof(*c));
+    unsigned threads = io_threads > 0 ? (unsigned)io_threads : 1;
+    struct dt_context *c;
     sigset_t all, before;
     int rc, error;
 
+    /* libzmq aborts when it cannot make its epoll descriptors */
+    if (dt_descriptors_check(CONTEXT_DESCRIPTORS + THREAD_DESCRIPTORS * threads, "ZeroMQ", err) !=
+        DT_OK)
+        return NULL;
+    c = calloc(1, sizeof(*c));
     if (!c) {
         dt_fail(err, DT_E_NO_MEMORY, "no memory for the ZeroMQ context");
         return NULL;
     }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = open_context(c, zap, io_threads > 0 ? io_threads : 1);
+    rc = open_context(c, zap, (int)threads);
     error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc == 0)
         return c;
-    dt_fail(err, error == ENOMEM ? DT_E_NO_MEMORY : DT_E_TEMPORARY,
+    dt_fail(err, error == ENOMEM ? DT_E_NO_MEMORY : DT_E_UNAVAILABLE,
             "cannot start ZeroMQ: %s: raise the limit of open files or threads",
             zmq_strerror(error));
     if (c->zmq)

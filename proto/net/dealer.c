@@ -14,10 +14,12 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "proto/base/descriptors.h"
 #include "proto/net/endpoint.h"
 #include "proto/net/ipc.h"
 #include "proto/net/outgoing.h"
 
+#define SOCKET_DESCRIPTORS 2 /* its own, and the connection: libzmq says nothing when that fails */
 #define MIN_HWM 1000
 #define RECONNECT_MS 100
 #define RECONNECT_MAX_MS 2000
@@ -73,9 +75,12 @@ open_socket(struct dt_dealer *d, struct dt_context *context, const char *endpoin
     if (e.is_ipc && strlen(e.path) > DT_IPC_PATH_BYTES)
         return dt_fail(err, DT_E_RESOLVE, "ipc path %s is longer than %d bytes", e.path,
                        DT_IPC_PATH_BYTES);
+    status = dt_descriptors_check(SOCKET_DESCRIPTORS, endpoint, err);
+    if (status != DT_OK)
+        return status;
     d->socket = zmq_socket(dt_context_zmq(context), ZMQ_DEALER);
     if (!d->socket)
-        return dt_fail(err, DT_E_TEMPORARY, "cannot create a socket for %s: %s", endpoint,
+        return dt_fail(err, DT_E_UNAVAILABLE, "cannot create a socket for %s: %s", endpoint,
                        zmq_strerror(errno));
     if (configure(d->socket, window, &e) != 0)
         return dt_fail(err, DT_E_INTERNAL, "cannot set the options of the socket for %s: %s",

@@ -52,7 +52,7 @@ dt_router_create(struct dt_context *context, const struct dt_router_options *opt
     r->socket = zmq_socket(dt_context_zmq(context), ZMQ_ROUTER);
     if (r->socket && configure(r->socket, options) == 0)
         return r;
-    dt_fail(err, r->socket ? DT_E_INTERNAL : DT_E_TEMPORARY, "cannot create a server socket: %s",
+    dt_fail(err, r->socket ? DT_E_INTERNAL : DT_E_UNAVAILABLE, "cannot create a server socket: %s",
             zmq_strerror(zmq_errno()));
     dt_router_destroy(r);
     return NULL;

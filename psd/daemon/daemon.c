@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "proto/base/clock.h"
+#include "proto/base/descriptors.h"
+#include "psd/daemon/accept.h"
 #include "psd/daemon/listen.h"
 #include "psd/daemon/notify.h"
 #include "psd/daemon/shard_thread.h"
@@ -32,6 +34,12 @@
 #define CHECK_MS 10000 /* shards are checked so often without a watchdog */
 #define IDLE_MS 250
 #define EXIT_TEMPORARY 75
+/* Upper bounds of what is open before the first connection; some connections more. */
+#define DESCRIPTORS_BASE 20
+#define DESCRIPTORS_IO_THREAD 2
+#define DESCRIPTORS_SHARD 4
+#define DESCRIPTORS_LISTENER 2 /* of one shard: the socket, and the lock of an ipc one */
+#define DESCRIPTORS_CONNECTIONS 8
 
 struct daemon {
     const struct config *config; /* borrowed */
@@ -49,6 +57,7 @@ struct daemon {
     struct watchdog watchdog;
     int64_t next_status_ms, next_check_ms, next_descriptors_ms;
     bool no_descriptors;
+    uint64_t turned_away;
     int signal_fd;
     bool stopped_by_signal;
 };
@@ -136,12 +145,30 @@ create_shards(struct daemon *d, struct dt_error *err)
     return DT_OK;
 }
 
+/* A psd that is short of them from the start would turn away every worker. */
+static enum dt_status
+require_descriptors(const struct daemon *d, struct dt_error *err)
+{
+    const struct config *c = d->config;
+    unsigned n_listeners = 0, n;
+
+    while (c->listen[n_listeners])
+        n_listeners++;
+    n = DESCRIPTORS_BASE + DESCRIPTORS_IO_THREAD * (unsigned)c->io_threads +
+        DESCRIPTORS_CONNECTIONS +
+        (unsigned)c->shards * (DESCRIPTORS_SHARD + DESCRIPTORS_LISTENER * n_listeners);
+    return dt_descriptors_check(n, "psd", err);
+}
+
 static enum dt_status
 start(struct daemon *d, struct dt_error *err)
 {
-    enum dt_status s;
+    enum dt_status s = require_descriptors(d, err);
     uint32_t i;
 
+    if (s != DT_OK)
+        return s;
+    accept_reserve();
     d->signal_fd = signals_open();
     d->report.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     d->report.watch_once = d->config->once;
@@ -218,7 +245,7 @@ tell_status(struct daemon *d, int64_t now)
         notify_status(&d->notify, summary, now);
 }
 
-/* libzmq says nothing when it cannot accept a connection: we try whether a descriptor is to be had. */
+/* We try whether a descriptor is to be had: what was turned away before is no longer so then. */
 static void
 check_descriptors(struct daemon *d)
 {
@@ -227,11 +254,16 @@ check_descriptors(struct daemon *d)
 
     if (fd >= 0)
         close(fd);
+    none |= !accept_reserve();
     if (none && !d->no_descriptors)
-        dt_log(DT_LOG_ERR, "no file descriptor is left: new connections wait, those that are here "
-                           "go on; raise the limit of open files (LimitNOFILE=)");
+        dt_log(DT_LOG_ERR, "no file descriptor is left: new connections are closed at once, those "
+                           "that are here go on; raise the limit of open files (LimitNOFILE=)");
     else if (!none && d->no_descriptors)
-        dt_log(DT_LOG_NOTICE, "file descriptors are to be had again");
+        dt_log(DT_LOG_NOTICE,
+               "file descriptors are to be had again; %llu connections were turned away",
+               (unsigned long long)(accept_turned_away() - d->turned_away));
+    if (!none)
+        d->turned_away = accept_turned_away();
     d->no_descriptors = none;
 }
 
@@ -347,6 +379,7 @@ release(struct daemon *d)
     for (i = 0; i < d->n_threads; i++)
         shard_thread_deinit(&d->threads[i]);
     free(d->threads);
+    accept_release();
     if (d->report.fd >= 0)
         close(d->report.fd);
     if (d->signal_fd >= 0)

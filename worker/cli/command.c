@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/near.h"
+
 static const struct command commands[] = {
     {
         .name = "train",
@@ -103,11 +105,21 @@ help_one(const struct command *c, FILE *out)
 }
 
 static int
-usage(const char *text, const char *name)
+unknown(const char *name)
 {
     struct dt_error err = {DT_OK, ""};
+    const char *near = NULL;
+    struct dt_near n;
 
-    dt_fail(&err, DT_E_USAGE, "%s %s: try dtworker --help", text, name);
+    dt_near_init(&n, name);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (dt_near_offer(&n, commands[i].name))
+            near = commands[i].name;
+    }
+    if (near)
+        dt_fail(&err, DT_E_USAGE, "there is no command %.64s; did you mean %s?", name, near);
+    else
+        dt_fail(&err, DT_E_USAGE, "there is no command %.64s: try dtworker --help", name);
     return command_fail(DT_E_USAGE, &err);
 }
 
@@ -176,6 +188,6 @@ command_main(int argc, char **argv)
         return print_options();
     const struct command *c = command_find(argv[1]);
     if (!c)
-        return usage("there is no command", argv[1]);
+        return unknown(argv[1]);
     return command_run(c, argc - 1, argv + 1);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/base/option.h"
+#include "proto/base/near.h"
 #include "proto/base/parse.h"
 #include "proto/base/standard.h"
 #include "worker/cli/psctl_ask.h"
@@ -290,6 +291,23 @@ print_options(void)
 }
 
 static enum dt_status
+unknown_command(const char *name, struct dt_error *err)
+{
+    const char *near = NULL;
+    struct dt_near n;
+    size_t i;
+
+    dt_near_init(&n, name);
+    for (i = 0; i < N_COMMANDS; i++) {
+        if (dt_near_offer(&n, commands[i].name))
+            near = commands[i].name;
+    }
+    return near ? dt_fail(err, DT_E_USAGE, "unknown command %.64s; did you mean %s?", name, near)
+                : dt_fail(err, DT_E_USAGE,
+                          "unknown command %.64s: status, placement, kick or shutdown", name);
+}
+
+static enum dt_status
 find_command(char **args, const struct command **found, struct dt_error *err)
 {
     unsigned n = 0;
@@ -308,8 +326,7 @@ find_command(char **args, const struct command **found, struct dt_error *err)
             return DT_OK;
         return dt_fail(err, DT_E_USAGE, "%s takes %s (see --help)", args[0], commands[i].takes);
     }
-    return dt_fail(err, DT_E_USAGE, "unknown command %s: status, placement, kick or shutdown",
-                   args[0]);
+    return unknown_command(args[0], err);
 }
 
 static enum dt_status

@@ -3,9 +3,12 @@
  */
 #include <math.h>
 
+#include "proto/base/descriptors.h"
 #include "worker/cli/cluster.h"
 #include "worker/cli/command.h"
 #include "worker/cli/stop.h"
+
+#define RUN_DESCRIPTORS 64
 
 static void
 start_line(const struct cluster *c, FILE *out)
@@ -47,6 +50,8 @@ run_command(struct settings *s, char **positional)
     enum dt_status r = settings_check_run(s, &err);
     if (r == DT_OK)
         r = stop_open(&err);
+    if (r == DT_OK) /* what psd asks for, the others need less */
+        r = dt_descriptors_check(RUN_DESCRIPTORS + 4 * (unsigned)s->workers, "dtworker run", &err);
     if (r == DT_OK)
         r = cluster_create(s, &c, &err);
     if (r == DT_OK) {

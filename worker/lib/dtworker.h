@@ -42,10 +42,10 @@ enum dtw_status {
     DTW_INTERRUPTED = 4, /* dtw_interrupt was called */
     DTW_INVALID = 5,     /* an argument makes no sense */
     DTW_NO_MEMORY = 6,
-    DTW_UNAVAILABLE = 7,   /* a ps task did not answer for retry_for_ms */
-    DTW_RESOLVE = 8,       /* a host name that does not resolve, a malformed endpoint */
-    DTW_MISMATCH = 9,      /* job parameters or declarations differ from the job's */
-    DTW_RANK_TAKEN = 10,   /* another live process has this rank */
+    DTW_UNAVAILABLE = 7, /* a ps task did not answer for retry_for_ms; no file descriptor is left */
+    DTW_RESOLVE = 8,     /* a host name that does not resolve, a malformed endpoint */
+    DTW_MISMATCH = 9,    /* job parameters or declarations differ from the job's */
+    DTW_RANK_TAKEN = 10, /* another live process has this rank */
     DTW_JOB_COMPLETE = 11, /* the job is complete and read-only */
     DTW_JOB_FAILED = 12,
     DTW_NO_JOB = 13,       /* psd came back without the job */

@@ -318,6 +318,32 @@ Test(idx, a_lying_header_costs_no_memory)
     files_remove(&f);
 }
 
+/* 46 bytes are there; the products of the claims, by less bits, are small. */
+Test(idx, shapes_whose_product_passes_2_to_the_31_32_and_63)
+{
+    static const struct {
+        unsigned dims[3];
+        const char *word;
+    } claims[] = {
+        {{5, 46341, 46341}, "header claims 10737441421"}, /* an image passes 2^31 */
+        {{5, 65536, 65537}, "header claims 21475164176"}, /* and 2^32: 65536 in 32 bits */
+        {{65536, 65536, 2}, "header claims 8589934608"},  /* 2^33: 0 in 32 bits */
+        {{2097152, 2097152, 2097152}, "more than 2^40"},  /* 2^63: negative in 64 bits */
+        {{4194304, 2097152, 2097152}, "more than 2^40"},  /* 2^64: 0 in 64 bits */
+        {{0xffffffff, 0xffffffff, 3}, "more than 2^40"},
+    };
+    struct files f;
+
+    files_make(&f);
+    for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+        for (int b = 0; b < 12; b++)
+            f.images.data[4 + b] = (unsigned char)(claims[i].dims[b / 4] >> (24 - 8 * (b % 4)));
+        write_file(f.images_path, f.images.data, f.images.len);
+        expect_refused(&f, DT_E_DATA, f.images_path, claims[i].word);
+    }
+    files_remove(&f);
+}
+
 Test(idx, a_bomb_costs_what_its_header_claims)
 {
     static const unsigned dims[] = {5, 2, 3};

@@ -159,6 +159,10 @@ Test(model_file, every_lie_of_a_header_is_refused)
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[9223372036854775807,2,2,2],"
         "\"data_offsets\":[0,8]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,8]}}",
+        /* 2^31 + 2 and 2^32 + 2: both 2 in fewer bits; 2^63 + 2 */
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2,1073741825],\"data_offsets\":[0,8]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2,2147483649],\"data_offsets\":[0,8]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2,4611686018427387905],\"data_offsets\":[0,8]}}",
         /* overlap, and a hole */
         "{" A ",\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
