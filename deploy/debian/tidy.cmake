@@ -1,0 +1,11 @@
+# Run by cpack between installing into its staging folders and packing them: what Debian wants of files.
+file(GLOB_RECURSE pages ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*/man/man[1-8]/*.[1-8])
+foreach(page ${pages})
+  execute_process(COMMAND gzip -9nf ${page} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+file(GLOB_RECURSE libraries ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*/lib/*.so.*)
+foreach(library ${libraries})
+  if(NOT IS_SYMLINK ${library})
+    file(CHMOD ${library} FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  endif()
+endforeach()
