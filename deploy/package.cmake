@@ -7,7 +7,8 @@
 #   libdtworker-dev  header, link, pkg-config and CMake files, examples, manual pages
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME psd)
-set(CPACK_PACKAGE_CONTACT "psd developers <psd@localhost.localdomain>" CACHE STRING "Maintainer of the packages")
+set(CPACK_PACKAGE_CONTACT "psd developers <psd@example.org>" CACHE STRING "Maintainer of the packages")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package has its own
 set(CPACK_COMPONENTS_ALL psd dtworker libdtworker1 libdtworker-dev)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
@@ -34,15 +35,15 @@ endfunction()
 
 psd_describe(psd science "parameter server for data-parallel training"
   "psd is a daemon. It holds the variables of training jobs, takes gradients from"
-  "workers, applies optimizer updates and hands out fresh values. psctl shows who is"
-  "there and who waits for whom.")
+  "workers, applies optimizer updates and hands out fresh values. psctl shows who"
+  "is there and who waits for whom.")
 psd_describe(dtworker science "distributed training worker"
-  "dtworker reads data, computes gradients on the CPUs and trains through a psd by one"
-  "of several algorithms, synchronous or asynchronous.")
+  "dtworker reads data, computes gradients on the CPUs and trains through a psd"
+  "by one of several algorithms, synchronous or asynchronous.")
 psd_describe(libdtworker1 libs "client library of the parameter server psd"
-  "The library with which a program of your own takes part in a training job: declare,"
-  "pull, push, step, leave.")
-psd_describe(libdtworker-dev libdevel "client library of the parameter server psd, development files"
+  "The library with which a program of your own takes part in a training job:"
+  "declare, pull, push, step, leave.")
+psd_describe(libdtworker-dev libdevel "client library of psd (development files)"
   "Header, pkg-config and CMake files, manual pages and examples of libdtworker.")
 
 set(CPACK_DEBIAN_PSD_PACKAGE_DEPENDS "systemd | systemd-sysusers")
@@ -53,9 +54,12 @@ set(CPACK_DEBIAN_DTWORKER_PACKAGE_DEPENDS "systemd | systemd-sysusers")
 set(CPACK_DEBIAN_DTWORKER_PACKAGE_SUGGESTS "psd, dataset-fashion-mnist")
 set(CPACK_DEBIAN_DTWORKER_PACKAGE_CONTROL_EXTRA
   "${control}/dtworker/postinst;${control}/dtworker/prerm;${control}/dtworker/postrm")
-set(CPACK_DEBIAN_LIBDTWORKER1_PACKAGE_CONTROL_EXTRA ${control}/libdtworker1/triggers)
-set(CPACK_DEBIAN_LIBDTWORKER1_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+# The name of the library for programs, and the least version that has all of its functions.
+get_target_property(soversion dtworker_shared SOVERSION)
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/shlibs
+  "libdtworker ${soversion} libdtworker${soversion} (>= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_LIBDTWORKER1_PACKAGE_CONTROL_EXTRA
+  "${control}/libdtworker1/triggers;${CMAKE_CURRENT_BINARY_DIR}/shlibs")
 set(CPACK_DEBIAN_LIBDTWORKER-DEV_PACKAGE_DEPENDS "libdtworker1 (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_LIBDTWORKER-DEV_PACKAGE_SHLIBDEPS OFF)
 
