@@ -60,7 +60,7 @@ file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/shlibs
   "libdtworker ${soversion} libdtworker${soversion} (>= ${PROJECT_VERSION})\n")
 set(CPACK_DEBIAN_LIBDTWORKER1_PACKAGE_CONTROL_EXTRA
   "${control}/libdtworker1/triggers;${CMAKE_CURRENT_BINARY_DIR}/shlibs")
-set(CPACK_DEBIAN_LIBDTWORKER-DEV_PACKAGE_DEPENDS "libdtworker1 (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_LIBDTWORKER-DEV_PACKAGE_DEPENDS "libdtworker1 (= ${PROJECT_VERSION}), libzmq3-dev")
 set(CPACK_DEBIAN_LIBDTWORKER-DEV_PACKAGE_SHLIBDEPS OFF)
 
 execute_process(COMMAND gzip -9nc ${control}/changelog OUTPUT_FILE ${CMAKE_CURRENT_BINARY_DIR}/changelog.gz

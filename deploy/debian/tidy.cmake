@@ -1,6 +1,6 @@
 # Run by cpack between installing into its staging folders and packing them: what Debian wants of files.
 file(GLOB_RECURSE pages ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*.[1-8])
-list(FILTER pages INCLUDE REGEX "/share/man/")
+list(FILTER pages INCLUDE REGEX "share/man/man[1-8]/")
 foreach(page ${pages})
   execute_process(COMMAND gzip -9nf ${page} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
