@@ -85,6 +85,20 @@ same_shape(const struct model_file_tensor *t, const struct model_variable *v)
     return t->n_dims == v->n_dims && memcmp(t->shape, v->shape, v->n_dims * sizeof(*v->shape)) == 0;
 }
 
+/* What a diverged training has saved can be read, but not evaluated. */
+static enum dt_status
+check_finite(const struct evaluation *e, const struct model_file_tensor *t, struct dt_error *err)
+{
+    for (uint64_t k = 0; k < t->elements; k++) {
+        if (!isfinite(t->data[k]))
+            return dt_fail(err, DT_E_DATA,
+                           "%s: tensor %s holds %g at element %llu, which is not finite: evaluate "
+                           "values of a training that converged",
+                           e->s->model_file, t->name, (double)t->data[k], (unsigned long long)k);
+    }
+    return DT_OK;
+}
+
 static enum dt_status
 find_values(struct evaluation *e, struct dt_error *err)
 {
@@ -97,6 +111,9 @@ find_values(struct evaluation *e, struct dt_error *err)
         if (!same_shape(t, v))
             return dt_fail(err, DT_E_DATA, "%s: tensor %s has not the shape of its metadata",
                            e->s->model_file, v->name);
+        enum dt_status r = check_finite(e, t, err);
+        if (r != DT_OK)
+            return r;
         e->values[i] = t->data;
     }
     return DT_OK;
@@ -127,12 +144,13 @@ open_data(struct evaluation *e, struct dt_error *err)
     if (!dt_parse_double(meta(e, "scale"), &scale) || !(scale > 0) || scale > 1e30)
         return damaged(e, "its metadata have no scale", err);
     enum dt_status r = data_load(&e->data, e->s->data, meta(e, "model"), e->s, err);
-    if (r == DT_OK)
-        r = model_check_data(e->model, &e->data.train, err);
+    if (r != DT_OK)
+        return r;
+    r = model_check_data(e->model, &e->data.train, err);
     if (r == DT_OK && e->data.test.n_rows > 0)
         r = model_check_data(e->model, &e->data.test, err);
     if (r != DT_OK)
-        return r;
+        return dt_fail_prefix(err, "%s", e->s->data);
     rescale(&e->data.train, (float)scale);
     if (e->data.test.n_rows > 0)
         rescale(&e->data.test, (float)scale);

@@ -10,6 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "proto/base/descriptors.h"
+
 static volatile sig_atomic_t first_signal;
 static int fd = -1;
 
@@ -33,7 +35,9 @@ stop_open(struct dt_error *err)
 
     fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)
-        return dt_fail(err, DT_E_INTERNAL, "eventfd: %s", strerror(errno));
+        return dt_descriptors_check(1, "dtworker", err) != DT_OK
+                   ? err->code
+                   : dt_fail(err, DT_E_INTERNAL, "eventfd: %s", strerror(errno));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         struct sigaction now,
             action = {.sa_handler = handle, .sa_flags = SA_RESTART | SA_RESETHAND};

@@ -55,6 +55,18 @@ point(void *arg, const struct loop_point *p)
 }
 
 static enum dt_status
+check_data(const struct training *t, struct dt_error *err)
+{
+    enum dt_status r = DT_OK;
+
+    if (t->data.loaded)
+        r = model_check_data(t->model, &t->data.train, err);
+    if (r == DT_OK && t->data.test.n_rows > 0)
+        r = model_check_data(t->model, &t->data.test, err);
+    return r == DT_OK ? r : dt_fail_prefix(err, "%s", t->s->data);
+}
+
+static enum dt_status
 open_model(struct training *t, struct dt_error *err)
 {
     const struct settings *s = t->s;
@@ -68,10 +80,8 @@ open_model(struct training *t, struct dt_error *err)
     if (r == DT_OK)
         r = model_create(s->model, t->data.train.n_features, t->data.train.n_classes,
                          (uint32_t)s->batch, s->seed, &t->model, err);
-    if (r == DT_OK && t->data.loaded)
-        r = model_check_data(t->model, &t->data.train, err);
-    if (r == DT_OK && t->data.test.n_rows > 0)
-        r = model_check_data(t->model, &t->data.test, err);
+    if (r == DT_OK)
+        r = check_data(t, err);
     if (r == DT_OK)
         settings_length(s, training_rows(t), &t->steps, &t->steps_per_epoch);
     return r;

@@ -11,6 +11,7 @@
 #include <utlist.h>
 
 #include "proto/base/clock.h"
+#include "proto/base/descriptors.h"
 #include "proto/base/random.h"
 #include "worker/lib/handle.h"
 #include "worker/lib/options.h"
@@ -194,12 +195,16 @@ enum dtw_status
 dtw_open(const struct dtw_options *options, struct dtw_client **client, struct dtw_error *err)
 {
     enum dtw_status status;
+    struct dt_error why;
 
     if (!client)
         return client_error(err, DTW_INVALID, "client: a place to put it is needed");
+    *client = NULL;
+    if (dt_descriptors_check(1, "the client", &why) != DT_OK)
+        return client_error(err, client_status(why.code), "%s", why.text);
     *client = create();
     if (!*client)
-        return client_error(err, DTW_NO_MEMORY, "short of memory or descriptors");
+        return client_error(err, DTW_NO_MEMORY, "short of memory");
     status = start(*client, options, err);
     if (status != DTW_OK) {
         dtw_close(*client);
