@@ -217,6 +217,16 @@ def check_library():
         complain(page, "its example is not worker/examples/minimal.c")
 
 
+def check_readme(rows):
+    """An option that the text names exists; those of code blocks are run by tests/system/test_readme.py."""
+    known = {r.name for r in rows} | {"install"}  # cmake
+    for number, line in enumerate(read("README.md").split("\n## Design")[0].splitlines(), 1):
+        for code in re.findall(r"`([^`]+)`", line):
+            for name in re.findall(r"(?:^| )--([\w-]+)", code):
+                if name not in known:
+                    complain(f"README.md:{number}", f"there is no option --{name}")
+
+
 def main():
     psd, _ = table("psd")
     dtworker, commands = table("dtworker")
@@ -235,6 +245,7 @@ def main():
     for command in commands:
         check_help("dtworker", dtworker, command)
     check_library()
+    check_readme(psd + dtworker + psctl)
     print("\n".join(bad) if bad else f"{len(psd) + len(dtworker) + len(psctl)} options")
     return 1 if bad else 0
 
