@@ -57,7 +57,7 @@ def build(folder):
     return found
 
 
-def main(*tests, args=()):
+def main(*tests, args=(), on_failure=lambda: None):
     """Run the functions in order; exit 0, 1 or 77."""
     for test in tests:
         try:
@@ -66,6 +66,7 @@ def main(*tests, args=()):
             print(f"{test.__name__}: skipped: {why}")
             sys.exit(77)
         except Failed as what:
-            print(f"{test.__name__}: FAILED: {what}")
+            print(f"{test.__name__}: FAILED: {what}", flush=True)
+            on_failure()
             sys.exit(1)
         print(f"{test.__name__}: ok", flush=True)

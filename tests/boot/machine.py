@@ -1,0 +1,214 @@
+"""machine.py - a Debian in a temporary folder, booted by systemd-nspawn with a network of its own.
+
+The root is made once by mmdebstrap (else debootstrap) from the sources of this system's apt, and kept as
+an archive; each test unpacks it anew. What cannot be had here raises Skipped with the step that failed."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import packages
+from packages import Failed, Skipped, expect, run
+
+BASE = ("systemd", "systemd-sysv", "dbus")
+ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": "",
+       "DEBIAN_FRONTEND": "noninteractive", "HOME": "/"}
+
+
+def wait_until(condition, what, timeout=60.0):
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.1)
+    raise Failed(f"not within {timeout:g} s: {what}")
+
+
+def sources():
+    """(suite, lines): the Debian that this system's apt knows."""
+    with open("/etc/os-release", encoding="utf-8") as f:
+        suite = re.search(r"^VERSION_CODENAME=(\w+)$", f.read(), re.M)
+    if not suite:
+        raise Skipped("root: the codename of this system is not known")
+    said = run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI) $(CODENAME) $(COMPONENT)",
+                "Created-By: Packages"]).stdout
+    lines = ["deb " + line.removeprefix("Debian ") for line in said.splitlines() if line.startswith("Debian ")]
+    if not lines:
+        raise Skipped("root: apt has no sources of Debian (apt-get update)")
+    return suite.group(1), sorted(set(lines))
+
+
+def proxies():
+    said = run(["apt-config", "dump"]).stdout
+    found = re.findall(r'^(Acquire::https?::Proxy "[^"]+";)$', said, re.M)
+    return [f"--aptopt={line}" for line in found]
+
+
+def make_root(archive, more):
+    """An archive of a small Debian with `more` packages; the temporary folders are those of the tools."""
+    suite, lines = sources()
+    names = ",".join((*BASE, *more))
+    partial = f"{archive}.partial"
+    if shutil.which("mmdebstrap"):
+        argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={names}", *proxies(), suite,
+                partial, *lines]
+        said = run(argv, 900, check=False)
+    elif shutil.which("debootstrap"):
+        said = debootstrap(suite, names, lines[0].split()[1], partial)
+    else:
+        raise Skipped("root: there is neither mmdebstrap nor debootstrap")
+    if said.returncode != 0:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        errors = [line for line in said.stdout.splitlines() if re.match(r"E:|Err:|W: Failure", line)]
+        raise Skipped(f"root: it cannot be made here: {(errors or said.stdout.splitlines() or ['no output'])[-1]}")
+    os.rename(partial, archive)
+
+
+def debootstrap(suite, names, mirror, archive):
+    folder = tempfile.mkdtemp(prefix="psd-root-")
+    try:
+        said = run(["debootstrap", "--variant=minbase", f"--include={names}", suite, folder, mirror], 900, check=False)
+        if said.returncode == 0:
+            run(["tar", "-C", folder, "--one-file-system", "--numeric-owner", "-cf", archive, "."], 300)
+        return said
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def children(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
+            found += map(int, f.read().split())
+    return found
+
+
+def is_init(pid):
+    """Process 1 of a namespace of its own."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="ascii") as f:
+        ids = re.search(r"^NSpid:\s+(.*)$", f.read(), re.M)
+        return bool(ids) and len(ids.group(1).split()) > 1 and ids.group(1).split()[-1] == "1"
+    return False
+
+
+class Machine:
+    """`cache`: the folder of the archive. To be closed."""
+
+    def __init__(self, cache, more):
+        if os.geteuid() != 0:
+            raise Skipped("boot: only root can boot a machine")
+        packages.require("systemd-nspawn", "nsenter", "tar")
+        os.makedirs(cache, exist_ok=True)
+        archive = os.path.join(cache, "root.tar")
+        if not os.path.exists(archive):
+            print("making the root", flush=True)
+            make_root(archive, more)
+        self.dir = tempfile.mkdtemp(prefix="psd-boot-")
+        self.root = os.path.join(self.dir, "root")
+        self.log_path = os.path.join(self.dir, "console")
+        self.nspawn = self.leader = None
+        os.mkdir(self.root)
+        try:
+            run(["tar", "-C", self.root, "--numeric-owner", "-xf", archive], 300)
+        except BaseException:
+            self.close()
+            raise
+
+    def boot(self):
+        with open(self.log_path, "wb") as log:
+            self.nspawn = subprocess.Popen(
+                ["systemd-nspawn", "--quiet", f"--directory={self.root}", "--machine=psd-boot", "--boot",
+                 "--register=no", "--keep-unit", "--private-network", "--console=pipe", "--resolv-conf=off",
+                 "--timezone=off", "systemd.log_color=no", "systemd.show_status=no"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            self.leader = wait_until(self._find_leader, "process 1 runs", 30)
+            wait_until(self._is_up, "systemd has started", 120)
+        except Failed as what:
+            raise Skipped(f"boot: the machine does not start here: {what}: {self.console()}") from None
+
+    def console(self):
+        with open(self.log_path, errors="replace") as f:
+            lines = [line.strip() for line in f.read().splitlines() if line.strip()]
+        return " / ".join(lines[-5:]) or "no output"
+
+    def _find_leader(self):
+        expect(self.nspawn.poll() is None, f"systemd-nspawn ended with {self.nspawn.poll()}")
+        return next((pid for pid in children(self.nspawn.pid) if is_init(pid)), None)
+
+    def _is_up(self):
+        expect(self.nspawn.poll() is None, f"systemd-nspawn ended with {self.nspawn.poll()}")
+        said = self.run("systemctl", "is-system-running", check=False).stdout.strip()
+        return said in ("running", "degraded")
+
+    def run(self, *argv, timeout=120, check=True):
+        """A program of the machine, in all of its namespaces."""
+        return run(["nsenter", "--target", str(self.leader), "--mount", "--uts", "--ipc", "--net", "--pid", "--",
+                    *map(str, argv)], timeout, check, env=ENV)
+
+    def network(self, *argv, timeout=60, check=True):
+        """A program of this system in the machine's network."""
+        return run(["nsenter", "--target", str(self.leader), "--net", "--", *map(str, argv)], timeout, check)
+
+    def systemctl(self, *argv, timeout=120, check=True):
+        return self.run("systemctl", *argv, timeout=timeout, check=check)
+
+    def show(self, unit, name):
+        return self.systemctl("show", "--value", "--property", name, unit).stdout.strip()
+
+    def journal(self, unit):
+        """[(priority, message)] of what the unit itself said."""
+        said = self.run("journalctl", "--no-pager", "--output=json", f"_SYSTEMD_UNIT={unit}").stdout
+        lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        return [(int(line.get("PRIORITY", -1)), str(line.get("MESSAGE"))) for line in lines]
+
+    def tell(self):
+        """The end of the journal, after a failure."""
+        print(self.run("journalctl", "--no-pager", "--output=short-precise", "--lines=60", check=False).stdout)
+
+    def path(self, name):
+        return os.path.join(self.root, name.lstrip("/"))
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def host_pid(self, pid):
+        """The pid on this system of one of the machine's."""
+        for other in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{other}/status", encoding="ascii") as f:
+                ids = re.search(r"^NSpid:\s+(.*)$", f.read(), re.M)
+                if ids and ids.group(1).split()[1:] == [str(pid)] and self._is_mine(other):
+                    return int(other)
+        raise Failed(f"the machine has no process {pid}")
+
+    def _is_mine(self, pid):
+        return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink(f"/proc/{self.leader}/ns/pid")
+
+    def power_off(self):
+        """Seconds that it took."""
+        begin = time.monotonic()
+        os.kill(self.leader, signal.SIGRTMIN + 4)
+        try:
+            code = self.nspawn.wait(60)
+        except subprocess.TimeoutExpired:
+            raise Failed("the machine does not power off within 60 s") from None
+        expect(code == 0, f"systemd-nspawn ended with {code}")
+        return time.monotonic() - begin
+
+    def close(self):
+        if self.nspawn and self.nspawn.poll() is None:
+            for pid in (self.leader, self.nspawn.pid):  # with process 1 all others of its namespace end
+                if pid:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+            self.nspawn.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
