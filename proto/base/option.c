@@ -7,6 +7,7 @@
 #include "proto/base/option.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/base/near.h"
@@ -272,6 +273,33 @@ dt_options_dump(const struct dt_option *table, const void *settings, FILE *out)
         else
             fprintf(out, def[0] ? "#%s = %s\n" : "#%s =\n", key, def);
     }
+}
+
+char *
+dt_option_text(const struct dt_option *row, const void *settings)
+{
+    char *text = NULL, *p;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+
+    if (!out)
+        return NULL;
+    dt_field_dump(row, settings, out);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    for (p = text; *p; p++) {
+        if (*p == '\n')
+            *p = p[1] ? ' ' : 0;
+    }
+    return text;
+}
+
+void
+dt_option_copy(const struct dt_option *row, void *to, const void *from)
+{
+    memcpy((char *)to + row->offset, (const char *)from + row->offset, dt_field_bytes(row));
 }
 
 void

@@ -74,6 +74,12 @@ void dt_options_dump(const struct dt_option *table, const void *settings, FILE *
  * option|COMMAND|NAME|LETTER or -|TYPE|SCOPE (c, f, r)|ARG|DEFAULT|CHOICES, by blanks|HELP */
 void dt_options_list(const struct dt_option *table, const char *command, FILE *out);
 
+/* One option as "key = value"; a list's elements stand behind each other. Owned by the caller; NULL
+ * when memory is short. */
+char *dt_option_text(const struct dt_option *row, const void *settings);
+/* Copy one option that is neither text nor list from one settings struct to another. */
+void dt_option_copy(const struct dt_option *row, void *to, const void *from);
+
 /* The settings struct must start with this header (bitmap of options given). */
 struct dt_options_head {
     unsigned long given[4];

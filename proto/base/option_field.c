@@ -70,8 +70,8 @@ list_add(char ***list, const char *text, size_t len)
     return true;
 }
 
-void
-dt_field_zero(const struct dt_option *row, void *settings)
+size_t
+dt_field_bytes(const struct dt_option *row)
 {
     static const size_t sizes[] = {
         [DT_OPT_FLAG] = sizeof(bool),        [DT_OPT_U64] = sizeof(uint64_t),
@@ -81,7 +81,13 @@ dt_field_zero(const struct dt_option *row, void *settings)
         [DT_OPT_LIST] = sizeof(char **),     [DT_OPT_CSV] = sizeof(char **),
     };
 
-    memset(field_of(row, settings), 0, sizes[row->type]);
+    return sizes[row->type];
+}
+
+void
+dt_field_zero(const struct dt_option *row, void *settings)
+{
+    memset(field_of(row, settings), 0, dt_field_bytes(row));
 }
 
 void

@@ -10,6 +10,7 @@
  * a whole number from 0 to 64"). `replace`: a list's old elements go first. */
 bool dt_field_set(const struct dt_option *row, void *settings, const char *text, bool replace,
                   struct dt_error *why);
+size_t dt_field_bytes(const struct dt_option *row);
 void dt_field_zero(const struct dt_option *row, void *settings);  /* frees nothing */
 void dt_field_clear(const struct dt_option *row, void *settings); /* frees, then zeroes */
 

@@ -86,47 +86,52 @@ const struct dt_option config_table[] = {
      .help = "tcp ports that clients are told for the shards after the first (port mapping)"},
     {.name = "window",
      .type = DT_OPT_U64,
-     .scope = BOTH,
+     .scope = BOTH | DT_OPT_RELOAD,
      .offset = AT(window),
      .def = "32",
      .min = 1,
      .max = 4096,
      .arg = "N",
-     .help = "requests in flight on a connection"},
+     .help =
+         "requests in flight on a connection (reload: for workers that come later, no more than "
+         "at the start)"},
     {.name = "window-bytes",
      .type = DT_OPT_BYTES,
-     .scope = BOTH,
+     .scope = BOTH | DT_OPT_RELOAD,
      .offset = AT(window_bytes),
      .def = "64MiB",
      .min = DT_SLICE_BYTES,
      .max = 1e15,
      .arg = "BYTES",
-     .help = "payload bytes in flight on a connection, each direction"},
+     .help =
+         "payload bytes in flight on a connection, each direction (reload: for workers that come "
+         "later)"},
     {.name = "max-session-bytes",
      .type = DT_OPT_BYTES,
-     .scope = BOTH,
+     .scope = BOTH | DT_OPT_RELOAD,
      .offset = AT(max_session_bytes),
      .def = "1MiB",
      .min = 4096,
      .max = 1e15,
      .arg = "BYTES",
-     .help = "bookkeeping memory that one session may use"},
+     .help = "bookkeeping memory that one session may use (reload: at once)"},
     {.name = "memory-quota",
      .type = DT_OPT_BYTES,
-     .scope = BOTH,
+     .scope = BOTH | DT_OPT_RELOAD,
      .offset = AT(memory_quota),
      .def = "0",
      .arg = "BYTES",
-     .help = "memory that one job may use; 0: half of the machine's memory"},
+     .help = "memory that one job may use; 0: half of the machine's memory (reload: for jobs that "
+             "declare later)"},
     {.name = "stop-timeout",
      .type = DT_OPT_DURATION,
-     .scope = BOTH,
+     .scope = BOTH | DT_OPT_RELOAD,
      .offset = AT(stop_timeout_ms),
      .def = "5s",
      .min = 100,
      .max = 3600e3,
      .arg = "TIME",
-     .help = "a clean stop takes no longer than this"},
+     .help = "a clean stop takes no longer than this (reload: at once)"},
     {.name = "log-level",
      .type = DT_OPT_ENUM,
      .scope = BOTH | DT_OPT_RELOAD,
@@ -134,7 +139,7 @@ const struct dt_option config_table[] = {
      .def = "info",
      .choices = "err|warning|notice|info|debug",
      .arg = "LEVEL",
-     .help = "err, warning, notice, info or debug"},
+     .help = "err, warning, notice, info or debug (reload: at once)"},
     {.name = "private-dir",
      .type = DT_OPT_STRING,
      .scope = BOTH,
@@ -392,10 +397,10 @@ config_help(FILE *out)
     fprintf(out, "usage: psd [-f FILE] [-n] [--listen EP]... [option]...\n"
                  "A parameter server for data-parallel training. Runs in the foreground.\n\n");
     dt_options_help(config_table, out);
-    fprintf(
-        out,
-        "\nKeys of the INI file (section [psd]) are the option names with underscores.\n"
-        "Signals: SIGTERM and SIGINT stop (a second one at once), SIGHUP reads log_level anew.\n"
-        "Exit status: 0, 64 usage, 69 address in use, 70 internal, 73 cannot create, 75 jobs "
-        "suspended (--once), 78 configuration.\n");
+    fprintf(out,
+            "\nKeys of the INI file (section [psd]) are the option names with underscores.\n"
+            "Signals: SIGTERM and SIGINT stop (a second one at once), SIGHUP reads the\n"
+            "configuration again; what then changes is marked (reload: ...).\n"
+            "Exit status: 0, 64 usage, 69 address in use, 70 internal, 73 cannot create, 75 jobs "
+            "suspended (--once), 78 configuration.\n");
 }

@@ -21,6 +21,7 @@
 #include "psd/daemon/accept.h"
 #include "psd/daemon/listen.h"
 #include "psd/daemon/notify.h"
+#include "psd/daemon/reload.h"
 #include "psd/daemon/shard_thread.h"
 #include "psd/daemon/signals.h"
 #include "psd/daemon/watchdog.h"
@@ -42,7 +43,8 @@
 #define DESCRIPTORS_CONNECTIONS 8
 
 struct daemon {
-    const struct config *config; /* borrowed */
+    const struct config *config; /* borrowed: as it was at the start */
+    struct config live;          /* what SIGHUP may have changed; strings and lists are config's */
     int argc;
     char **argv;
     struct dt_context *context;
@@ -112,7 +114,6 @@ static bool
 create_thread(struct daemon *d, uint32_t index)
 {
     struct shard_thread *t = &d->threads[index];
-    int64_t wait = d->config->stop_timeout_ms / 2;
 
     if (!shard_thread_init(t, d->shared, index))
         return false;
@@ -120,7 +121,6 @@ create_thread(struct daemon *d, uint32_t index)
     t->mailboxes = d->mailboxes;
     t->report = index == 0 ? &d->report : NULL;
     t->idle_ms = idle_ms(d);
-    t->stop_wait_ms = wait < STOP_WAIT_MS ? wait : STOP_WAIT_MS;
     return true;
 }
 
@@ -203,7 +203,25 @@ log_start(const struct daemon *d)
            (unsigned long long)serve_incarnation(d->shared));
 }
 
-/* SIGHUP: the file is read again; only what is marked reloadable (log_level) takes effect. */
+/* New limits for the shards. Their lines are logged at the old level or the new, whichever shows more. */
+static void
+adopt(struct daemon *d, struct config *fresh)
+{
+    const struct config *live = &d->live;
+    struct reload_count n;
+
+    if (config_log_level(fresh) > config_log_level(live))
+        dt_log_set_level(config_log_level(fresh));
+    n = reload_adopt(&d->live, fresh, d->config->window);
+    dt_log(DT_LOG_NOTICE, "configuration read again: changed %u, to be changed by a restart %u",
+           n.changed, n.refused);
+    dt_log_set_level(config_log_level(live));
+    serve_set_limits(d->shared,
+                     &(struct serve_limits){(uint32_t)live->window, live->window_bytes,
+                                            live->max_session_bytes, live->memory_quota});
+}
+
+/* SIGHUP: the file is read again; what is marked DT_OPT_RELOAD takes effect. */
 static void
 reload(struct daemon *d)
 {
@@ -212,8 +230,7 @@ reload(struct daemon *d)
 
     notify_reloading(&d->notify);
     if (config_load(&fresh, d->argc, d->argv, &err) == DT_OK) {
-        dt_log_set_level(config_log_level(&fresh));
-        dt_log(DT_LOG_NOTICE, "configuration read again: only log_level changes while psd runs");
+        adopt(d, &fresh);
     } else {
         dt_log(DT_LOG_ERR, "configuration not read again, the old one stays: %s", err.text);
     }
@@ -344,7 +361,7 @@ serve(struct daemon *d)
         do_what_is_due(d, dt_now_ms());
         await_event(d);
     }
-    notify_stopping(&d->notify);
+    notify_stopping(&d->notify, d->live.stop_timeout_ms);
     return code;
 }
 
@@ -352,18 +369,18 @@ serve(struct daemon *d)
 static void
 stop(struct daemon *d)
 {
-    int linger = d->config->stop_timeout_ms / 4 < LINGER_MS ? (int)(d->config->stop_timeout_ms / 4)
-                                                            : LINGER_MS;
+    int64_t timeout = d->live.stop_timeout_ms;
     uint32_t i;
 
-    signals_begin_stop(d->config->stop_timeout_ms, d->stopped_by_signal);
+    signals_begin_stop(timeout, d->stopped_by_signal);
     for (i = 0; i < d->n_threads; i++) {
         if (d->threads[i].started)
-            shard_thread_stop(&d->threads[i]);
+            shard_thread_stop(&d->threads[i],
+                              timeout / 2 < STOP_WAIT_MS ? timeout / 2 : STOP_WAIT_MS);
     }
     for (i = 0; i < d->n_threads; i++)
         shard_thread_join(&d->threads[i]);
-    listen_close(&d->sockets, linger);
+    listen_close(&d->sockets, timeout / 4 < LINGER_MS ? (int)(timeout / 4) : LINGER_MS);
     dt_context_destroy(d->context);
 }
 
@@ -390,8 +407,12 @@ release(struct daemon *d)
 int
 daemon_run(const struct config *config, int argc, char **argv)
 {
-    struct daemon d = {
-        .config = config, .argc = argc, .argv = argv, .signal_fd = -1, .report.fd = -1};
+    struct daemon d = {.config = config,
+                       .live = *config,
+                       .argc = argc,
+                       .argv = argv,
+                       .signal_fd = -1,
+                       .report.fd = -1};
     struct dt_error err = {0};
     enum dt_status s;
     int code;

@@ -20,6 +20,7 @@
 #include "proto/base/parse.h"
 
 #define STATUS_REPEAT_MS 20000
+#define STOP_SLACK_MS 2000 /* from the last log line to the end of the process */
 
 bool
 notify_datagram(const char *path, const char *text)
@@ -98,9 +99,13 @@ notify_reloading(struct notify *n)
 }
 
 void
-notify_stopping(struct notify *n)
+notify_stopping(struct notify *n, int64_t timeout_ms)
 {
-    send_text(n, "STOPPING=1\nSTATUS=stopping");
+    char text[96];
+
+    snprintf(text, sizeof(text), "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=%lld",
+             (long long)(timeout_ms + STOP_SLACK_MS) * 1000);
+    send_text(n, text);
 }
 
 void

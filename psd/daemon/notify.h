@@ -19,7 +19,8 @@ struct notify {
 void notify_open(struct notify *n);
 void notify_ready(struct notify *n);
 void notify_reloading(struct notify *n); /* notify_ready follows when it is done */
-void notify_stopping(struct notify *n);
+void notify_stopping(struct notify *n,
+                     int64_t timeout_ms); /* at most so long, whatever the unit says */
 void notify_watchdog(struct notify *n);
 /* Sent when it has changed, and again after 20 s (a manager may have been restarted). */
 void notify_status(struct notify *n, const char *status, int64_t now_ms);

@@ -290,8 +290,9 @@ shard_thread_start(struct shard_thread *t, struct dt_error *err)
 }
 
 void
-shard_thread_stop(struct shard_thread *t)
+shard_thread_stop(struct shard_thread *t, int64_t wait_ms)
 {
+    t->stop_wait_ms = wait_ms; /* read by the thread after it has seen `stop` */
     atomic_store(&t->stop, true);
     write_event(t->wake_fd);
 }

@@ -55,7 +55,8 @@ struct shard_thread {
 /* Fills `t`; wake_fd and shard are made here. false when memory or descriptors are short. */
 bool shard_thread_init(struct shard_thread *t, struct serve_shared *shared, uint32_t index);
 enum dt_status shard_thread_start(struct shard_thread *t, struct dt_error *err);
-void shard_thread_stop(struct shard_thread *t); /* asks; shard_thread_join waits */
+/* Asks, and lets the thread wait so long for acknowledgements of GOODBYE; shard_thread_join waits. */
+void shard_thread_stop(struct shard_thread *t, int64_t wait_ms);
 void shard_thread_join(struct shard_thread *t);
 /* After all threads are joined; shard 0 last (others may hold what it owns). Leaves wake_fd open. */
 void shard_thread_destroy_shard(struct shard_thread *t);

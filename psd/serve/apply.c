@@ -31,6 +31,7 @@ apply_attach(struct shard *shard, struct view *v, struct mail *m, struct outbox 
     if (a->session && a->life != m->life)
         session_end(shard, a->session);
     a->life = m->life;
+    a->window = shard_window(shard);
     a->bad_in_row = 0;
     memcpy(a->uuid, m->uuid, DT_UUID_BYTES);
 }

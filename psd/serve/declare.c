@@ -93,7 +93,7 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
         .ranks = DT_MAX_RANKS, /* whoever may still join has a push row in each slice */
         .racy = params->locking == DT_LOCK_NONE,
     };
-    uint64_t quota = c->shard->shared->config.memory_quota;
+    uint64_t quota = atomic_load(&c->shard->shared->limits.memory_quota);
     struct declared *d;
     uint64_t bytes;
 

@@ -38,8 +38,8 @@ find_listener(const struct serve_config *config, const char *endpoint)
 }
 
 static void
-fill_reply(const struct shard *shard, const struct view *view, const struct dt_hello *hello,
-           uint64_t life, struct dt_hello_reply *m)
+fill_reply(const struct shard *shard, const struct session *s, const struct dt_hello *hello,
+           struct dt_hello_reply *m)
 {
     const struct serve_config *config = &shard->shared->config;
     const struct serve_listener *l = find_listener(config, hello->endpoint);
@@ -47,16 +47,16 @@ fill_reply(const struct shard *shard, const struct view *view, const struct dt_h
 
     memset(m, 0, sizeof(*m));
     m->incarnation = shard->shared->incarnation;
-    m->life = life;
+    m->life = s->life;
     m->shard = shard->index;
     m->n_shards = config->n_shards;
     for (i = 0; i < config->n_shards && l; i++)
         memcpy(m->peers[i], l->peers[i], sizeof(m->peers[i]));
-    m->job_id = view->id;
-    m->initialised = view->job->initialised;
-    m->window = config->window;
-    m->window_bytes = config->window_bytes;
-    m->lease_ms = view->job->params.lease_ms;
+    m->job_id = s->view->id;
+    m->initialised = s->view->job->initialised;
+    m->window = s->window.messages;
+    m->window_bytes = s->window.bytes;
+    m->lease_ms = s->view->job->params.lease_ms;
     m->n_features = N_FEATURES;
     for (i = 0; i < N_FEATURES; i++)
         memcpy(m->features[i], features[i], sizeof(m->features[i]));
@@ -74,7 +74,7 @@ bind(struct shard *shard, struct view *view, const struct dt_hello *hello, struc
         reply_status(out, to, DT_R_QUOTA, "psd has too many sessions or is short of memory", 0);
         return;
     }
-    fill_reply(shard, view, hello, life, &m);
+    fill_reply(shard, s, hello, &m);
     if (w) {
         m.must_join = w->state == WORKER_JOINING;
         m.first_step = w->first;

@@ -21,7 +21,8 @@ parked_fits(const struct shard *shard, const struct session *s, uint32_t n_items
     uint64_t most = 2ull * s->view->job->n_slices + DT_MAX_ITEMS;
 
     return (uint64_t)s->n_parked_items + s->n_woken_items + n_items <= most &&
-           s->parked_bytes + entry_bytes(n_items) <= shard->shared->config.max_session_bytes;
+           s->parked_bytes + entry_bytes(n_items) <=
+               atomic_load(&shard->shared->limits.max_session_bytes);
 }
 
 static bool

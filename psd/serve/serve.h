@@ -5,7 +5,8 @@
  * out of the outbox; the caller delivers them. All times are the caller's monotonic milliseconds.
  *
  * Thread rule: a shard is used by one thread alone. struct serve_shared is shared by all shards of
- * the process and is immutable after serve_shared_create but for atomics.
+ * the process and is immutable after serve_shared_create but for atomics; serve_set_limits may be called
+ * by any thread.
  */
 #ifndef PSD_SERVE_SERVE_H
 #define PSD_SERVE_SERVE_H
@@ -45,6 +46,15 @@ struct serve_config {
 
 struct serve_shared *
 serve_shared_create(const struct serve_config *config); /* NULL when memory is short */
+/* The limits of serve_config that may change while shards run. A life of a worker keeps the window that
+ * it was told first; a memory quota counts for jobs that declare from now on. */
+struct serve_limits {
+    uint32_t window; /* not above that of serve_config: sockets are made for it */
+    uint64_t window_bytes;
+    uint64_t max_session_bytes;
+    uint64_t memory_quota;
+};
+void serve_set_limits(struct serve_shared *shared, const struct serve_limits *limits);
 void serve_shared_destroy(struct serve_shared *shared);
 uint64_t serve_incarnation(const struct serve_shared *shared);
 

@@ -71,6 +71,7 @@ session_create(struct shard *shard, const struct reply_to *to, struct view *view
     s->view = view;
     s->rank = rank;
     s->life = life;
+    s->window = rank == DT_NO_RANK ? shard_window(shard) : view->ranks[rank].window;
     s->seen_ms = shard_running_ms(shard);
     s->queue_end = &s->queue;
     HASH_ADD(hh, shard->sessions, key, sizeof(s->key), s);
@@ -127,15 +128,14 @@ session_reply_to(const struct session *s, unsigned op, uint64_t request)
 
 /* One message is always allowed when nothing is under way: a slice may be larger than the window. */
 static bool
-has_room(const struct shard *shard, const struct session *s, const struct reply *r)
+has_room(const struct session *s, const struct reply *r)
 {
     size_t bytes = atomic_load(&s->meter->bytes);
     size_t messages = atomic_load(&s->meter->messages);
 
     if (messages == 0)
         return true;
-    return messages < shard->shared->config.window &&
-           bytes + r->meter_bytes <= shard->shared->config.window_bytes;
+    return messages < s->window.messages && bytes + r->meter_bytes <= s->window.bytes;
 }
 
 static void
@@ -162,9 +162,9 @@ count(struct session *s, const struct reply *r, bool enters)
 }
 
 static void
-flush_while_room(struct shard *shard, struct session *s, struct outbox *out)
+flush_while_room(struct session *s, struct outbox *out)
 {
-    while (s->queue && has_room(shard, s, s->queue)) {
+    while (s->queue && has_room(s, s->queue)) {
         struct reply *r = s->queue;
 
         s->queue = r->next;
@@ -176,23 +176,21 @@ flush_while_room(struct shard *shard, struct session *s, struct outbox *out)
 }
 
 void
-session_flush(struct shard *shard, struct session *s, struct outbox *out)
+session_flush(struct session *s, struct outbox *out)
 {
-    flush_while_room(shard, s, out);
+    flush_while_room(s, out);
     if (!s->queue)
         return;
     atomic_store(&s->meter->waiting, true);
-    flush_while_room(shard, s, out); /* room that came before the flag was seen */
+    flush_while_room(s, out); /* room that came before the flag was seen */
 }
 
 /* A peer that keeps to its window never has so much to be queued. */
 static bool
-is_over_window(const struct shard *shard, const struct session *s, const struct reply *r)
+is_over_window(const struct session *s, const struct reply *r)
 {
-    const struct serve_config *config = &shard->shared->config;
-
-    return s->n_ordinary >= config->window ||
-           (s->n_ordinary > 0 && s->ordinary_bytes + r->meter_bytes > config->window_bytes);
+    return s->n_ordinary >= s->window.messages ||
+           (s->n_ordinary > 0 && s->ordinary_bytes + r->meter_bytes > s->window.bytes);
 }
 
 bool
@@ -202,12 +200,12 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
     static struct dt_log_limit limit = DT_LOG_LIMIT(5, 10000);
 
     r->keep = woken;
-    if (!woken && is_over_window(shard, s, r)) {
+    if (!woken && is_over_window(s, r)) {
         dt_log_limited(&limit, DT_LOG_WARNING,
                        "job %s rank %u is over its window of %u requests and %llu bytes: session "
                        "ended",
-                       s->view->job->name, s->rank, shard->shared->config.window,
-                       (unsigned long long)shard->shared->config.window_bytes);
+                       s->view->job->name, s->rank, s->window.messages,
+                       (unsigned long long)s->window.bytes);
         reply_destroy(r);
         session_end(shard, s);
         return false;
@@ -216,7 +214,7 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
     *s->queue_end = r;
     s->queue_end = &r->next;
     count(s, r, true);
-    session_flush(shard, s, out);
+    session_flush(s, out);
     return true;
 }
 

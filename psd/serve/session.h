@@ -21,6 +21,7 @@ struct session {
     struct view *view; /* borrowed */
     uint32_t rank;     /* DT_NO_RANK: a reader */
     uint64_t life;
+    struct window window;
     int64_t seen_ms;       /* last message, in running time */
     struct parked *parked; /* list, owned, oldest first */
     uint32_t n_parked_items;
@@ -48,7 +49,7 @@ void session_end(struct shard *shard, struct session *session);
  * (a peer over its window): returns false then. */
 bool session_send(struct shard *shard, struct session *session, struct reply *reply, bool woken,
                   struct outbox *out);
-void session_flush(struct shard *shard, struct session *session, struct outbox *out);
+void session_flush(struct session *session, struct outbox *out);
 void session_requeue(struct session *session, struct reply *reply); /* in front */
 struct reply_to session_reply_to(const struct session *session, unsigned op, uint64_t request);
 

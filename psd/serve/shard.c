@@ -25,8 +25,19 @@ serve_shared_create(const struct serve_config *config)
     if (!s)
         return NULL;
     s->config = *config;
+    serve_set_limits(s, &(struct serve_limits){config->window, config->window_bytes,
+                                               config->max_session_bytes, config->memory_quota});
     s->incarnation = dt_random_u64();
     return s;
+}
+
+void
+serve_set_limits(struct serve_shared *s, const struct serve_limits *limits)
+{
+    atomic_store(&s->limits.window, limits->window);
+    atomic_store(&s->limits.window_bytes, limits->window_bytes);
+    atomic_store(&s->limits.max_session_bytes, limits->max_session_bytes);
+    atomic_store(&s->limits.memory_quota, limits->memory_quota);
 }
 
 void
@@ -198,7 +209,7 @@ check_sessions(struct shard *shard, struct outbox *out)
         if (is_idle_for_good(shard, s))
             session_end(shard, s);
         else if (s->queue)
-            session_flush(shard, s, out);
+            session_flush(s, out);
     }
 }
 

@@ -19,16 +19,28 @@ struct session;
 struct parked;
 struct untaken;
 
+struct live_limits { /* of serve_limits; the four need not change at one moment */
+    _Atomic uint32_t window;
+    _Atomic uint64_t window_bytes, max_session_bytes, memory_quota;
+};
+
 struct serve_shared {
-    struct serve_config config;
+    struct serve_config config; /* its limits: as they were at the start */
+    struct live_limits limits;
     uint64_t incarnation;
     _Atomic int64_t running_ms; /* time in which psd turned; leases and round timeouts use it */
+};
+
+struct window { /* what may be under way on a connection */
+    uint32_t messages;
+    uint64_t bytes;
 };
 
 struct attached {  /* what every shard knows of a rank's present life */
     uint64_t life; /* 0: none */
     unsigned char uuid[DT_UUID_BYTES];
     struct session *session; /* borrowed; NULL: no connection here */
+    struct window window;    /* of this life, whatever connections it has */
     uint32_t bad_in_row;     /* refused pushes */
 };
 
@@ -70,6 +82,15 @@ static inline uint32_t
 shard_of_rank(const struct shard *s, uint32_t rank)
 {
     return rank == DT_NO_RANK ? 0 : rank % s->shared->config.n_shards;
+}
+
+static inline struct window
+shard_window(const struct shard *s)
+{
+    const struct live_limits *l = &s->shared->limits;
+
+    return (struct window){atomic_load_explicit(&l->window, memory_order_relaxed),
+                           atomic_load_explicit(&l->window_bytes, memory_order_relaxed)};
 }
 
 struct view *view_create(struct shard *shard,

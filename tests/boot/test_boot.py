@@ -71,8 +71,8 @@ def said(m, unit, pattern):
 def test_install(m, debs):
     """apt installs the packages, and enables and starts nothing."""
     for name in ("psd", "dtworker"):
-        shutil.copy(debs[name], m.path("/srv"))
-    files = [f"/srv/{os.path.basename(debs[name])}" for name in ("psd", "dtworker")]
+        shutil.copy(debs[name], m.path("/opt"))
+    files = [f"/opt/{os.path.basename(debs[name])}" for name in ("psd", "dtworker")]
     m.run("apt-get", "install", "--yes", "--no-install-recommends", *files, timeout=300)
     for unit in ("psd.service", "psd@a.service", "dtworker@r0.service"):
         is_enabled = m.systemctl("is-enabled", unit, check=False).stdout.strip()
@@ -126,14 +126,14 @@ def wait_done(m, unit):
 def worker(m, name, ps, job, rank, workers, *more):
     m.write(f"/etc/psd/dtworker-{name}.conf",
             f"DTWORKER_ARGS=train --ps {ps} --job {job} --rank {rank} --workers {workers} --algorithm ssgd"
-            f" --model softmax --data /srv/data --batch 50 --lr 0.1 {' '.join(more)}\n")
+            f" --model softmax --data /opt/data --batch 50 --lr 0.1 {' '.join(more)}\n")
     m.systemctl("start", f"dtworker@{name}")
 
 
 def test_train(m, _):
     """One job over tcp, one over ipc, and one with a worker on each."""
     data = os.path.join(packages.ROOT, "tests", "data")
-    shutil.copytree(data, m.path("/srv/data"))
+    shutil.copytree(data, m.path("/opt/data"))
     tcp, ipc = "tcp://127.0.0.1:2222", "ipc:///run/psd/psd.ipc"
     for job, places in (("tcp", [tcp]), ("ipc", [ipc]), ("both", [tcp, ipc])):
         names = [f"{job}{rank}" for rank in range(len(places))]
@@ -147,7 +147,7 @@ def test_train(m, _):
         expect(done["state"] == "complete", f"job {job}: {done}")
         say(f"job {job}: {len(places)} worker(s) over {', '.join(places)}: complete, step {done['step']}; "
             f"{m.journal('dtworker@' + names[0] + '.service')[-1][1]}")
-    score = m.run("dtworker", "eval", "--model-file", "/var/lib/dtworker/both0/w.safetensors", "--data", "/srv/data")
+    score = m.run("dtworker", "eval", "--model-file", "/var/lib/dtworker/both0/w.safetensors", "--data", "/opt/data")
     say(score.stdout.strip().splitlines()[-1])
 
 

@@ -70,7 +70,7 @@ talk(bool abstract)
     cr_expect_str_eq(receive(fd), "STATUS=1 job, 2 workers, step 7", "but after a while");
     notify_watchdog(&n);
     cr_expect_str_eq(receive(fd), "WATCHDOG=1");
-    notify_stopping(&n);
+    notify_stopping(&n, 5000);
     cr_expect(strstr(receive(fd), "STOPPING=1"));
     notify_reloading(&n);
     cr_expect(strstr(receive(fd), "RELOADING=1\nMONOTONIC_USEC="));
