@@ -20,6 +20,14 @@ limit_window(struct config *fresh, uint64_t most)
     fresh->window = most;
 }
 
+/* Given nowhere, a value may differ all the same: it was made from another option's. */
+static bool
+is_derived(const struct dt_option *row, const struct config *live, const struct config *fresh)
+{
+    return !(row->scope & DT_OPT_RELOAD) && !dt_options_given(config_table, live, row->name) &&
+           !dt_options_given(config_table, fresh, row->name);
+}
+
 static void
 adopt_option(const struct dt_option *row, struct config *live, const struct config *fresh,
              struct reload_count *count)
@@ -48,7 +56,7 @@ reload_adopt(struct config *live, struct config *fresh, uint64_t most_window)
 
     limit_window(fresh, most_window);
     for (row = config_table; row->name; row++) {
-        if (row->scope & DT_OPT_FILE)
+        if ((row->scope & DT_OPT_FILE) && !is_derived(row, live, fresh))
             adopt_option(row, live, fresh, &count);
     }
     return count;

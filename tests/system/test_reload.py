@@ -78,9 +78,9 @@ def test_log_level(bench):
 
 def test_restart_needed(bench):
     psd = start(bench, "window = 16")
-    write(bench, "io_threads = 3", "window = 64", "listen = tcp://127.0.0.1:1")
+    write(bench, "shard_ports = consecutive", "window = 64", "listen = tcp://127.0.0.1:1")
     lines = reload(psd)
-    for text in ("io_threads = 3 needs a restart", "window = 64 needs a restart, the sockets were made for 16",
+    for text in ("shard_ports = consecutive needs a restart", "window = 64 needs a restart, the sockets were made for 16",
                  "changed 0, to be changed by a restart 2"):
         expect(text in lines, f"psd says {text!r}: {lines}")
     psd.stop()
