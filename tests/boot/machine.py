@@ -67,7 +67,7 @@ def make_root(archive, more):
         with contextlib.suppress(OSError):
             os.unlink(partial)
         errors = [line for line in said.stdout.splitlines() if re.match(r"E:|Err:|W: Failure", line)]
-        raise Skipped(f"root: it cannot be made here: {(errors or said.stdout.splitlines() or ['no output'])[-1]}")
+        raise Skipped(f"root: it cannot be made here: {(errors or said.stdout.splitlines()[-1:] or ['no output'])[0]}")
     os.rename(partial, archive)
 
 
