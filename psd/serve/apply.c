@@ -33,6 +33,7 @@ apply_attach(struct shard *shard, struct view *v, struct mail *m, struct outbox 
     a->life = m->life;
     a->window = shard_window(shard);
     a->bad_in_row = 0;
+    a->ended = false;
     memcpy(a->uuid, m->uuid, DT_UUID_BYTES);
 }
 
@@ -77,8 +78,18 @@ end_rank_session(struct shard *shard, struct view *v, uint32_t rank)
 }
 
 static void
+apply_turn_away(struct shard *shard, struct view *v, struct mail *m, struct outbox *out)
+{
+    (void)shard;
+    (void)out;
+    if (m->rank < v->n_ranks)
+        v->ranks[m->rank].ended = true;
+}
+
+static void
 apply_leave(struct shard *shard, struct view *v, struct mail *m, struct outbox *out)
 {
+    apply_turn_away(shard, v, m, out);
     membership_leave(&v->job->membership, m->rank, m->step);
     if (m->rank < v->n_ranks && v->ranks[m->rank].session) {
         struct session *s = v->ranks[m->rank].session;
@@ -181,11 +192,17 @@ apply_status(struct shard *shard, struct view *v, struct mail *m, struct outbox 
 }
 
 static apply_fn *const table[N_MAIL_TYPES] = {
-    [MAIL_CLOSE] = apply_close,   [MAIL_ATTACH] = apply_attach,
-    [MAIL_JOIN] = apply_join,     [MAIL_LEAVE] = apply_leave,
-    [MAIL_STRIKE] = apply_strike, [MAIL_DECLARE] = apply_declare,
-    [MAIL_GRANT] = apply_grant,   [MAIL_INITIALISED] = apply_initialised,
-    [MAIL_STATE] = apply_state,   [MAIL_BARRIER] = apply_barrier,
+    [MAIL_CLOSE] = apply_close,
+    [MAIL_ATTACH] = apply_attach,
+    [MAIL_JOIN] = apply_join,
+    [MAIL_LEAVE] = apply_leave,
+    [MAIL_TURN_AWAY] = apply_turn_away,
+    [MAIL_STRIKE] = apply_strike,
+    [MAIL_DECLARE] = apply_declare,
+    [MAIL_GRANT] = apply_grant,
+    [MAIL_INITIALISED] = apply_initialised,
+    [MAIL_STATE] = apply_state,
+    [MAIL_BARRIER] = apply_barrier,
     [MAIL_STATUS] = apply_status,
 };
 

@@ -35,5 +35,7 @@ struct control_job *call_job(const struct call *c);
 bool call_require_open(struct call *c);
 /* The session must be a worker's (not a reader's). If not the answer has been sent. */
 bool call_require_worker(struct call *c);
+/* Shard 0: and that worker must be one of the job's: it has not left and was not turned away. */
+bool call_require_present(struct call *c, const struct control_job *job);
 
 #endif

@@ -26,6 +26,7 @@ advance(struct control_job *job, uint32_t rank, uint64_t clock)
     }
     if (clock <= w->clock)
         return;
+    w->step_idle = false; /* whoever waits, it is not for want of this worker's steps */
     job_shared_raise_step(job->shared, view_step(job->view) + (clock - w->clock));
     w->clock = clock;
 }
@@ -36,7 +37,7 @@ handle_clock(struct call *c)
     struct control_job *job = call_job(c);
     struct dt_step_msg m;
 
-    if (!job || !call_require_worker(c) || !call_require_open(c))
+    if (!job || !call_require_present(c, job) || !call_require_open(c))
         return;
     if (dt_step_decode(&c->head, &m) != DT_OK || m.step > MAX_CLOCK) {
         reply_status(c->out, &c->to, DT_R_MALFORMED, "CLOCK: not a step", 0);
@@ -56,7 +57,8 @@ is_hopeless(const struct control_job *job)
     for (r = 0; r < job->n_workers; r++) {
         const struct worker *w = &job->workers[r];
 
-        if (w->known && (w->state == WORKER_MISSING || (worker_is_live(w) && !w->step_waits)))
+        if (w->known &&
+            (w->state == WORKER_MISSING || (worker_is_live(w) && !(w->step_waits && w->step_idle))))
             return false;
     }
     return true;
@@ -103,7 +105,9 @@ park(struct call *c, struct control_job *job, uint64_t step)
     struct worker *w = &job->workers[c->session->rank];
     struct dt_waiting waiting;
 
-    w->step_waits = true;
+    if (w->step_waits && w->step_to.request != c->to.request) /* one at a time */
+        reply_step(c->out, &w->step_to, view_step(job->view), view_step(job->view));
+    w->step_waits = w->step_idle = true;
     w->step_awaited = step;
     w->step_to = c->to;
     memset(&waiting, 0, sizeof(waiting));
@@ -118,7 +122,7 @@ handle_wait_step(struct call *c)
     struct control_job *job = call_job(c);
     struct dt_step_msg m;
 
-    if (!job || !call_require_worker(c) || !call_require_open(c))
+    if (!job || !call_require_present(c, job) || !call_require_open(c))
         return;
     if (dt_step_decode(&c->head, &m) != DT_OK)
         reply_status(c->out, &c->to, DT_R_MALFORMED, "WAIT_STEP: not a step", 0);
@@ -145,7 +149,7 @@ handle_set(struct call *c)
     struct control_job *job = call_job(c);
     struct dt_set m;
 
-    if (!job || !call_require_worker(c) || !call_require_open(c))
+    if (!job || !call_require_present(c, job) || !call_require_open(c))
         return;
     if (dt_set_decode(&c->head, &m) != DT_OK) {
         reply_status(c->out, &c->to, DT_R_MALFORMED, "SET: not a key and a value", 0);

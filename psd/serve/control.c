@@ -283,12 +283,19 @@ strike(struct shard *shard, struct control_job *job, uint32_t rank, int64_t now,
 }
 
 void
-control_turn_away(struct control_job *job, uint32_t rank)
+control_turn_away(struct shard *shard, struct control_job *job, uint32_t rank, int64_t now,
+                  struct outbox *out)
 {
     struct worker *w = &job->workers[rank];
+    struct mail *m;
 
     if (!worker_is_live(w) || w->declared)
         return;
+    m = mail_create(MAIL_TURN_AWAY, job->id);
+    if (!m)
+        abort();
+    m->rank = rank;
+    post_all(shard, m, NULL, now, out);
     dt_log(DT_LOG_NOTICE, "job %s: rank %u declares other variables and is turned away",
            job->view->job->name, rank);
     w->turned_away = true;

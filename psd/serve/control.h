@@ -33,7 +33,8 @@ struct worker {
     uint64_t clock;  /* asynchronous: steps that it has finished in this life */
     bool init_waits; /* an INIT_DONE is parked */
     struct reply_to init_to;
-    bool step_waits; /* a WAIT_STEP is parked */
+    bool step_waits; /* a WAIT_STEP is parked, */
+    bool step_idle;  /* and the worker has taken no step since then */
     uint64_t step_awaited;
     struct reply_to step_to;
 };
@@ -90,7 +91,8 @@ void control_lose(struct shard *shard, struct control_job *job, uint32_t rank, c
                   int64_t now, struct outbox *out);
 /* Its declarations differ from the job's: the rank is what it was before this life, and whoever waits for
  * it goes on waiting for the right one. No effect on a life that has declared what the job has. */
-void control_turn_away(struct control_job *job, uint32_t rank);
+void control_turn_away(struct shard *shard, struct control_job *job, uint32_t rank, int64_t now,
+                       struct outbox *out);
 bool control_is_turned_away(const struct control_job *job, uint32_t rank);
 void control_fail(struct shard *shard, struct control_job *job, const char *reason, int64_t now,
                   struct outbox *out);

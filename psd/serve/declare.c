@@ -193,7 +193,7 @@ handle_declare(struct call *c)
         accept_list(c, job, &l, &err);
     free(l.items);
     if (err.code == DT_R_MISMATCH && c->session->rank != DT_NO_RANK)
-        control_turn_away(job, c->session->rank);
+        control_turn_away(c->shard, job, c->session->rank, c->now, c->out);
     if (err.code != DT_OK) {
         reply_status(c->out, &c->to, err.code, err.text, view_step(job->view));
         return;

@@ -174,6 +174,22 @@ call_find_slice(const struct call *c, const struct dt_item *item)
 }
 
 bool
+call_require_present(struct call *c, const struct control_job *job)
+{
+    if (!call_require_worker(c))
+        return false;
+    if (control_is_turned_away(job, c->session->rank)) {
+        reply_status(c->out, &c->to, DT_R_MISMATCH, "this worker's declarations differed", 0);
+        return false;
+    }
+    if (job->workers[c->session->rank].state == WORKER_LEFT) {
+        reply_status(c->out, &c->to, DT_R_LEFT, "this worker has left", view_step(job->view));
+        return false;
+    }
+    return true;
+}
+
+bool
 call_require_worker(struct call *c)
 {
     if (c->session->rank != DT_NO_RANK)

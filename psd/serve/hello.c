@@ -219,13 +219,10 @@ find_or_open(struct call *c, const struct dt_hello *hello, const struct dt_job_p
              struct dt_error *err)
 {
     struct control_job *job = control_find_name(c->shard, hello->job);
+    bool replaces = job && hello->fresh && !hello->incarnation && is_replaceable(job) &&
+                    hello->rank != DT_NO_RANK;
 
-    if (job && hello->fresh && !hello->incarnation && is_replaceable(job) &&
-        hello->rank != DT_NO_RANK) {
-        control_close(c->shard, job, c->now, c->out);
-        job = NULL;
-    }
-    if (job)
+    if (job && !replaces)
         return job;
     if (hello->rank == DT_NO_RANK) {
         dt_fail(err, DT_R_NO_JOB, "there is no job %s", hello->job);
@@ -237,6 +234,8 @@ find_or_open(struct call *c, const struct dt_hello *hello, const struct dt_job_p
     }
     if (check_params(params, err) != DT_OK)
         return NULL;
+    if (replaces)
+        control_close(c->shard, job, c->now, c->out);
     return control_open(c->shard, hello, params, c->now, c->out, err);
 }
 

@@ -119,10 +119,6 @@ check_fingerprint(struct call *c, const struct control_job *job, const struct dt
         reply_status(c->out, &c->to, DT_R_NOT_INITIALISED, "DECLARE comes before INIT_DONE", 0);
         return false;
     }
-    if (control_is_turned_away(job, c->session->rank)) {
-        reply_status(c->out, &c->to, DT_R_MISMATCH, "this worker's declarations differed", 0);
-        return false;
-    }
     if (m->n_variables == d->n && m->fingerprint == d->fingerprint)
         return true;
     reply_reject(
@@ -140,7 +136,7 @@ handle_init_done(struct call *c)
     struct control_job *job = call_job(c);
     struct dt_init_done m;
 
-    if (!job || !call_require_worker(c) || !call_require_open(c))
+    if (!job || !call_require_present(c, job) || !call_require_open(c))
         return;
     if (dt_init_done_decode(&c->head, &m) != DT_OK) {
         reply_status(c->out, &c->to, DT_R_MALFORMED, "INIT_DONE: malformed", 0);

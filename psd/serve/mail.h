@@ -18,6 +18,7 @@ enum mail_type {
     MAIL_JOIN,        /* rank counts from `step`; answers the highest version seen */
     MAIL_LEAVE,       /* rank's last step is `step` */
     MAIL_STRIKE,      /* rank is lost */
+    MAIL_TURN_AWAY,   /* rank declares other variables: no push of its life counts */
     MAIL_DECLARE,     /* shared->declared is set */
     MAIL_GRANT,       /* rank, life may send INIT; slices lose the values of an earlier one */
     MAIL_INITIALISED, /* initial values count */

@@ -11,6 +11,7 @@
 struct checked { /* a push that may be applied */
     struct dt_data data;
     struct slice *slices[DT_MAX_ITEMS];
+    bool repeated[DT_MAX_ITEMS]; /* came before: its fate is told again */
     bool abstain;
 };
 
@@ -47,6 +48,18 @@ check_finite(const struct call *c, const struct checked *p, const char **text)
     return DT_OK;
 }
 
+static bool
+names_twice(const struct checked *p, uint32_t i)
+{
+    uint32_t k;
+
+    for (k = 0; k < i; k++) {
+        if (p->slices[k] == p->slices[i])
+            return true;
+    }
+    return false;
+}
+
 /* Finds the slices; the job's state and the message's shape. */
 static enum dt_status
 check(struct call *c, struct checked *p, const char **text)
@@ -64,6 +77,10 @@ check(struct call *c, struct checked *p, const char **text)
         if (!p->slices[i]) {
             *text = "no such slice on this shard";
             return DT_R_NO_VARIABLE;
+        }
+        if (names_twice(p, i)) {
+            *text = "a push names a slice once";
+            return DT_R_MALFORMED;
         }
     }
     if (!job->initialised) {
@@ -104,13 +121,17 @@ static const enum job_counter fate_counters[] = {
 };
 
 static void
-count_fates(struct job *job, const struct dt_data_result *results, uint32_t n)
+count_fates(struct job *job, const struct checked *p, const struct dt_data_result *results)
 {
     uint32_t i, taken = 0, dropped = 0;
 
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < p->data.n_items; i++) {
         if (results[i].fate == DT_FATE_NONE)
             continue;
+        if (p->repeated[i]) {
+            job_count(job, JOB_DUPLICATE, 1);
+            continue;
+        }
         job_count(job, fate_counters[results[i].fate], 1);
         if (results[i].fate == DT_FATE_ACCUMULATED || results[i].fate == DT_FATE_APPLIED)
             taken++;
@@ -122,7 +143,7 @@ count_fates(struct job *job, const struct dt_data_result *results, uint32_t n)
 }
 
 static bool
-push_slice(struct call *c, const struct checked *p, uint32_t i, struct dt_data_result *result)
+push_slice(struct call *c, struct checked *p, uint32_t i, struct dt_data_result *result)
 {
     struct view *v = c->session->view;
     struct push push = {
@@ -136,6 +157,7 @@ push_slice(struct call *c, const struct checked *p, uint32_t i, struct dt_data_r
     };
     bool failed;
 
+    p->repeated[i] = slice_has_push(p->slices[i], &push);
     result->fate = (uint8_t)slice_push(p->slices[i], v->job, &push, shard_running_ms(c->shard),
                                        &result->push_version, &failed);
     return !failed;
@@ -143,7 +165,7 @@ push_slice(struct call *c, const struct checked *p, uint32_t i, struct dt_data_r
 
 /* Apply to all slices, then close what is due: parked pulls of others are answered on the way. */
 static bool
-apply(struct call *c, const struct checked *p, struct dt_data_result *results)
+apply(struct call *c, struct checked *p, struct dt_data_result *results)
 {
     struct view *v = c->session->view;
     uint32_t i;
@@ -158,7 +180,7 @@ apply(struct call *c, const struct checked *p, struct dt_data_result *results)
         if (slice_version(p->slices[i]) != before)
             parked_wake(c->shard, p->slices[i], v->job, c->out);
     }
-    count_fates(v->job, results, p->data.n_items);
+    count_fates(v->job, p, results);
     v->ranks[c->session->rank].bad_in_row = 0;
     return true;
 }
@@ -171,6 +193,10 @@ take_push(struct call *c, struct checked *p, struct dt_data_result *results)
 
     if (!call_require_worker(c) || !call_require_open(c))
         return false;
+    if (c->session->view->ranks[c->session->rank].ended) {
+        reply_status(c->out, &c->to, DT_R_LEFT, "this worker has left, or was turned away", 0);
+        return false;
+    }
     status = check(c, p, &text);
     if (status != DT_OK) {
         refuse(c, status, text);

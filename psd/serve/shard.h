@@ -42,6 +42,7 @@ struct attached {  /* what every shard knows of a rank's present life */
     struct session *session; /* borrowed; NULL: no connection here */
     struct window window;    /* of this life, whatever connections it has */
     uint32_t bad_in_row;     /* refused pushes */
+    bool ended;              /* the life has left or was turned away: no push of it counts */
 };
 
 struct view { /* a job on this shard */

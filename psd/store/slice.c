@@ -215,6 +215,13 @@ apply_at_once(struct slice *s, struct job *job, struct push_row *row, const stru
     return store_fate(row, p, DT_FATE_APPLIED, *version);
 }
 
+bool
+slice_has_push(const struct slice *s, const struct push *p)
+{
+    return p->rank < s->n_rows && s->rows[p->rank].life == p->life &&
+           s->rows[p->rank].counter == p->counter;
+}
+
 enum dt_fate
 slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_ms,
            uint64_t *version, bool *failed)

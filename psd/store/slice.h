@@ -82,6 +82,9 @@ struct push { /* one worker's gradient for one slice */
 enum dt_fate slice_push(struct slice *slice, struct job *job, const struct push *push,
                         int64_t now_ms, uint64_t *version, bool *failed);
 
+/* Was this very push taken or refused before? Its fate is then told again. */
+bool slice_has_push(const struct slice *slice, const struct push *push);
+
 /* Close the open round if the rule of DESIGN section 4 says so: update the values, version + 1.
  * Returns true when the version moved; call again until false. */
 bool slice_close_round(struct slice *slice, struct job *job);

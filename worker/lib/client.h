@@ -72,7 +72,8 @@ struct dtw_client {
     bool ready;             /* every connection has a session */
     bool lost;              /* a life has ended: dtw_join */
     bool left;
-    bool unacked; /* a push ended without all its replies */
+    bool waits_step; /* a dtw_wait_step is under way: psd knows one a worker */
+    bool unacked;    /* a push ended without all its replies */
     int64_t waiting_told_ms;
 
     atomic_bool interrupted;

@@ -200,7 +200,8 @@ DTW_API enum dtw_status dtw_step(struct dtw_client *client, const float *const *
  * is sent while the rest is being computed: begin with what the whole push weighs (rows >= 1, batches) and the
  * buffers of all values, give each variable's gradient once, then dtw_wait. A gradient that is not finite
  * (DTW_NOT_FINITE) is not sent; what was given before is. dtw_cancel gives up in between. Buffers are lent
- * until the handle is complete. When the handle has ended early (DTW_LOST, ...) so does dtw_step_gradient,
+ * until the handle is complete; one step is open at a time (else DTW_INVALID), and dtw_wait before the last
+ * gradient is DTW_INVALID and ends nothing. When the handle has ended early (DTW_LOST, ...) so does dtw_step_gradient,
  * and dtw_wait still has to free it. */
 DTW_API enum dtw_status dtw_step_begin(struct dtw_client *client, float *const *values,
                                        uint64_t weight, unsigned count, struct dtw_handle **handle,
@@ -227,7 +228,8 @@ DTW_API uint64_t dtw_worker_step(const struct dtw_client *client);
 DTW_API uint64_t dtw_global_step(const struct dtw_client *client);
 
 /* Asynchronous jobs: the global step counts the batches that all workers have pushed (`count` of each push).
- * Wait until it reaches `step`; blocks up to timeout_ms (< 0: while psd answers). DTW_OK comes earlier when it
+ * Wait until it reaches `step`; blocks up to timeout_ms (< 0: while psd answers; then DTW_UNAVAILABLE). One
+ * thread of a client at a time. DTW_OK comes earlier when it
  * cannot: the stop step is less, or nobody else is there, or expected, who takes steps. UINT64_MAX waits for just
  * that: the other workers have left, were lost, or wait as well; a pull then brings the job's final values. */
 DTW_API enum dtw_status dtw_wait_step(struct dtw_client *client, uint64_t step, int64_t timeout_ms,

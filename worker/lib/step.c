@@ -15,12 +15,20 @@ ask(struct dtw_client *client, enum dt_op op, uint64_t step, int64_t timeout_ms,
 
     if (status != DTW_OK)
         return status;
+    if (op == DT_OP_WAIT_STEP && client->waits_step) {
+        client_exit(client);
+        return client_error(err, DTW_INVALID, "another thread waits for a step already");
+    }
     h = handle_create(client);
     m = h ? message_create(client->tasks[0].shards[0], op, 0) : NULL;
     if (m) {
         m->step = step;
         handle_add(h, m);
+        if (op == DT_OP_WAIT_STEP)
+            client->waits_step = true;
         status = handle_run(h, NULL, dt_deadline(dt_now_ms(), timeout_ms), true, err);
+        if (op == DT_OP_WAIT_STEP)
+            client->waits_step = false;
     } else {
         handle_destroy(h);
         status = client_error(err, DTW_NO_MEMORY, "short of memory");

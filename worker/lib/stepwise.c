@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "proto/base/clock.h"
 #include "worker/lib/data.h"
@@ -48,6 +49,20 @@ create(const struct dtw_client *client, const struct data_request *r)
     return s;
 }
 
+/* Two open steps would mix their gradients. */
+static bool
+has_open(const struct dtw_client *client)
+{
+    const struct dtw_handle *h;
+
+    DL_FOREACH(client->handles, h)
+    {
+        if (!h->finished && stepwise_is_open(h))
+            return true;
+    }
+    return false;
+}
+
 /* Lock held. */
 static enum dtw_status
 begin(struct dtw_client *client, struct data_request *r, struct dtw_handle **handle,
@@ -56,6 +71,8 @@ begin(struct dtw_client *client, struct data_request *r, struct dtw_handle **han
     enum dtw_status status = client_check_usable(client, err);
     struct dtw_handle *h;
 
+    if (status == DTW_OK && has_open(client))
+        status = client_error(err, DTW_INVALID, "a step is open already: give its gradients first");
     if (status == DTW_OK)
         status = data_number_push(client, r, err);
     if (status != DTW_OK)

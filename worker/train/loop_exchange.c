@@ -96,6 +96,15 @@ n_rounds(const struct loop *l)
     return (l->plan.steps + l->plan.window - 1) / l->plan.window;
 }
 
+/* The last round's window may be shorter. */
+static uint64_t
+step_of_round(const struct loop *l, uint64_t round)
+{
+    uint64_t step = round * l->plan.window;
+
+    return step < l->plan.steps ? step : l->plan.steps;
+}
+
 /* Pull the values of round `first` or later. Past the end nothing is waited for: this worker leaves. */
 static enum dtw_status
 pull(struct loop *l, uint64_t first)
@@ -111,7 +120,7 @@ pull(struct loop *l, uint64_t first)
         return s;
     take_next(l);
     uint64_t round = dtw_worker_step(l->plan.client);
-    l->step = (round > first ? round : first) * l->plan.window;
+    l->step = step_of_round(l, round > first ? round : first);
     return DTW_OK;
 }
 
@@ -170,7 +179,7 @@ sync_step(struct loop *l, const struct loop_batch *batch)
         return s;
     count_push(l, batch, &r);
     take_next(l);
-    l->step = dtw_worker_step(l->plan.client) * l->plan.window;
+    l->step = step_of_round(l, dtw_worker_step(l->plan.client));
     return DTW_OK;
 }
 

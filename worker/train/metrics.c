@@ -46,14 +46,19 @@ create(FILE *out, const char *name, int64_t interval_ms, struct metrics **m, str
     return DT_OK;
 }
 
-/* Not truncated yet. */
+/* Not truncated yet. A pipe must have its reader (ENXIO): nobody waits for one. */
 static int
 open_file(const char *path, bool *made)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    int fd = open(path, flags | O_EXCL, 0666);
 
     *made = fd >= 0;
-    return fd >= 0 || errno != EEXIST ? fd : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        fd = open(path, flags, 0666);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
 }
 
 static enum dt_status
