@@ -284,3 +284,91 @@ Test(async, combinations_without_sense_are_refused)
     free(reply);
     cluster_destroy(c);
 }
+
+/* A thread of worker a waits, another trains: b must not be told that nobody brings its step. */
+Test(async, a_worker_that_trains_does_not_count_as_waiting)
+{
+    struct fixture f;
+    uint64_t a, b, stop;
+
+    start(&f, -1);
+    a = wait_step(&f, &f.a, 1000);
+    cr_assert_eq(worker_step_op(f.c, &f.a, DT_OP_CLOCK, 1, &stop), DT_OK);
+    b = wait_step(&f, &f.b, 500);
+    cluster_tick(f.c, 200);
+    cr_assert_eq(cluster_count(f.c, a), 0);
+    cr_assert_eq(cluster_count(f.c, b), 0);
+    cr_assert_eq(worker_step_op(f.c, &f.a, DT_OP_CLOCK, 500, &stop), DT_OK);
+    expect_woken(&f, b);
+    expect_woken(&f, (wait_step(&f, &f.a, 2000), a)); /* the displaced one is answered */
+    cluster_destroy(f.c);
+}
+
+/* The status of a push of one or two items of slice 0. */
+static enum dt_status
+push_items(struct fixture *f, struct worker_at *w, uint32_t n_items)
+{
+    static const float g[2] = {1, 1}, *const frames[2] = {g, g};
+    struct dt_data d = {.counter = ++w->counter, .weight = 1, .count = 1, .n_items = n_items};
+    static const uint32_t n[2] = {2, 2};
+    struct answer *answer =
+        cluster_take(f->c, worker_data(f->c, w, f->homes[0], DT_OP_PUSH, &d, frames, n));
+    enum dt_status status = answer ? answer->head.status : DT_E_TIMEOUT;
+
+    answer_free(answer);
+    return status;
+}
+
+Test(async, a_push_names_a_slice_once)
+{
+    struct fixture f;
+
+    start(&f, -1);
+    cr_assert_eq(push_items(&f, &f.a, 2), DT_R_MALFORMED);
+    cr_assert_eq(value(&f), 10, "nothing changed");
+    cr_assert_eq(push_items(&f, &f.a, 1), DT_OK);
+    cr_assert_eq(value(&f), 9);
+    cluster_destroy(f.c);
+}
+
+Test(async, a_life_that_has_left_changes_nothing)
+{
+    struct fixture f;
+    uint64_t out, stop;
+    enum dt_status status;
+
+    start(&f, -1);
+    cr_assert_eq(worker_step_op(f.c, &f.b, DT_OP_LEAVE, 0, &out), DT_OK);
+    cr_assert_eq(push_items(&f, &f.b, 1), DT_R_LEFT);
+    cr_assert_eq(worker_step_op(f.c, &f.b, DT_OP_CLOCK, 9, NULL), DT_R_LEFT);
+    cr_assert_eq(worker_step_op(f.c, &f.b, DT_OP_WAIT_STEP, 9, NULL), DT_R_LEFT);
+    cr_assert_eq(worker_init_done(f.c, &f.b, NULL, 0, false, &status), 0);
+    cr_assert_eq(status, DT_R_LEFT, "no grant for one that has gone");
+    cr_assert_eq(value(&f), 10);
+    worker_at_init(&f.b, 1); /* a new process of that rank takes part */
+    worker_hello_all(f.c, &f.b, "job", &f.params);
+    cr_assert_eq(push_items(&f, &f.b, 1), DT_OK);
+    cr_assert_eq(value(&f), 9);
+    cr_assert_eq(worker_step_op(f.c, &f.a, DT_OP_CLOCK, 1, &stop), DT_OK);
+    cluster_destroy(f.c);
+}
+
+Test(async, a_refused_hello_with_fresh_leaves_the_old_job_alone)
+{
+    struct fixture f;
+    struct worker_at again;
+    struct dt_hello_reply reply;
+    struct dt_job_params wrong;
+    uint64_t out;
+
+    start(&f, -1);
+    cr_assert_eq(push_items(&f, &f.a, 1), DT_OK);
+    cr_assert_eq(worker_step_op(f.c, &f.a, DT_OP_LEAVE, 0, &out), DT_OK);
+    cr_assert_eq(worker_step_op(f.c, &f.b, DT_OP_LEAVE, 0, &out), DT_OK);
+    wrong = f.params;
+    wrong.consistency = DT_SSP;
+    worker_at_init(&again, 0);
+    cr_assert_eq(worker_hello(f.c, &again, 0, "job", &wrong, true, &reply), DT_R_UNSUPPORTED);
+    cr_assert_eq(value(&f), 9, "its values are there");
+    cluster_destroy(f.c);
+}
