@@ -176,9 +176,11 @@ optimizer_apply(const struct optimizer *o, float *out, const float *w, float *co
 }
 
 bool
-optimizer_can_race(const struct optimizer *o)
+optimizer_can_race(const char *rule)
 {
-    return o->rule->apply_racy != NULL;
+    const struct optimizer_rule *r = find_rule(rule);
+
+    return r && r->apply_racy;
 }
 
 void

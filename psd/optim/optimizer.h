@@ -50,7 +50,7 @@ size_t optimizer_slot_elements(const struct optimizer *o, unsigned slot, size_t 
 
 /* May it be used with locking none? Its slots of one element belong together otherwise (rmsprop-centered:
  * ms and mg of other updates give a negative variance). */
-bool optimizer_can_race(const struct optimizer *o);
+bool optimizer_can_race(const char *rule);
 
 /* locking none: the same update of `w` and `slots` in place while other threads do the same (racy.h). */
 void optimizer_apply_racy(const struct optimizer *o, float *w, float *const *slots, const void *g,

@@ -56,7 +56,7 @@ check_list(const struct list *l, const struct dt_job_params *params, struct dt_e
                            params->tasks);
         if (declared_optimizer(d, &o, err) != DT_OK)
             return err->code;
-        if (params->locking == DT_LOCK_NONE && !optimizer_can_race(&o))
+        if (params->locking == DT_LOCK_NONE && !optimizer_can_race(d->optimizer))
             return dt_fail(err, DT_R_BAD_VALUE,
                            "variable %s: %s needs exclusion, the job has locking none", d->name,
                            d->optimizer);

@@ -157,9 +157,9 @@ put_drops(const struct report *r, FILE *out)
             (unsigned long long)r->stale_dropped, (unsigned long long)r->partial,
             r->rank < 0 ? " (pushes of all workers)" : " (own pushes)");
     if (r->counted)
-        fprintf(out, "psd counted    %llu rounds, %llu stale, %llu partial\n",
-                (unsigned long long)r->rounds, (unsigned long long)r->ps_stale,
-                (unsigned long long)r->ps_partial);
+        fprintf(out, "psd counted    %llu %s, %llu stale slices, %llu partial pushes\n",
+                (unsigned long long)r->rounds, r->has_staleness ? "batches" : "rounds",
+                (unsigned long long)r->ps_stale, (unsigned long long)r->ps_partial);
 }
 
 static void

@@ -128,6 +128,13 @@ check_server(const struct settings *s, struct dt_error *err)
                        "--server-optimizer %.64s: with %s the rates are in the gradients, and only "
                        "%s is linear in them",
                        s->server_optimizer, a->name, a->server_optimizer);
+    if (a->locking == LOCKING_NONE && is_rule(s->server_optimizer) &&
+        !optimizer_can_race(s->server_optimizer))
+        return dt_fail(
+            err, DT_E_USAGE,
+            "--server-optimizer %.64s needs updates that exclude each other, and those of "
+            "%s do not",
+            s->server_optimizer, a->name);
     return check_optimizer(s, "server-optimizer", s->server_optimizer, a->server_optimizer, "lr",
                            s->lr > 0, err);
 }

@@ -39,6 +39,8 @@ leave(struct training *t)
         f->counted = read_counter(t, "rounds", &f->rounds) &&
                      read_counter(t, "stale", &f->ps_stale) &&
                      read_counter(t, "partial", &f->ps_partial);
+    if (t->row.consistency == CONSISTENCY_SYNC)
+        f->rounds /= settings_n_ps(t->s); /* each ps task counts them all */
     if (end != LOOP_FAILED || t->result.status != DTW_UNAVAILABLE) {
         int64_t ms = end == LOOP_DONE && stop_signal() == 0 ? LEAVE_MS : LEAVE_STOPPED_MS;
         atomic_store(&t->leaving, true);

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """client.py - a worker of psd in NumPy, written from psd-protocol(7) alone.
 
 Trains softmax regression as one rank of a synchronous job, beside C workers that declare the same variables

@@ -111,6 +111,7 @@ Test(row, rules_are_known_and_follow_a_gradient)
     expect_refused("--server-optimizer=nonsense --lr=1", "sgd, momentum, nesterov, adagrad, adam");
     expect_refused("--algorithm=agn --local-optimizer=nonsense --local-lr=1",
                    "sgd, momentum, nesterov, adagrad, adam");
+    expect_refused("--algorithm=hogwild --server-optimizer=rmsprop-centered --lr=1", "exclude");
     expect_refused("--server-optimizer=add --lr=1", "gradients");
     expect_refused("--server-optimizer=assign --lr=1", "gradients");
     expect_refused("--algorithm=agn --local-optimizer=add --local-lr=1", "gradients");
