@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import zlib
 
 import packages
 from packages import Failed, Skipped, expect, run
@@ -98,6 +99,26 @@ def is_init(pid):
     return False
 
 
+def own_groups():
+    """The control groups that systemd-nspawn makes below that of this process."""
+    found = set()
+    with open("/proc/self/cgroup", encoding="ascii") as f:
+        for line in f.read().splitlines():
+            number, name, path = line.split(":", 2)
+            places = {"name=systemd": ("systemd",), "": ("", "unified")}.get(name, ()) if number else ()
+            for place in places:
+                for made in ("payload", "supervisor"):
+                    found.add(os.path.normpath(f"/sys/fs/cgroup/{place}/{path}/{made}"))
+    return {path for path in found if os.path.isdir(path)}
+
+
+def remove_groups(groups):
+    for group in groups:
+        for folder, _, _ in os.walk(group, topdown=False):
+            with contextlib.suppress(OSError):  # what is still in use stays
+                os.rmdir(folder)
+
+
 class Machine:
     """`cache`: the folder of the archive. To be closed."""
 
@@ -106,7 +127,8 @@ class Machine:
             raise Skipped("boot: only root can boot a machine")
         packages.require("systemd-nspawn", "nsenter", "tar")
         os.makedirs(cache, exist_ok=True)
-        archive = os.path.join(cache, "root.tar")
+        # another list of packages is another root
+        archive = os.path.join(cache, f"root-{zlib.crc32(' '.join((*BASE, *more)).encode()):08x}.tar")
         if not os.path.exists(archive):
             print("making the root", flush=True)
             make_root(archive, more)
@@ -114,6 +136,7 @@ class Machine:
         self.root = os.path.join(self.dir, "root")
         self.log_path = os.path.join(self.dir, "console")
         self.nspawn = self.leader = None
+        self.groups_before = own_groups()
         os.mkdir(self.root)
         try:
             run(["tar", "-C", self.root, "--numeric-owner", "-xf", archive], 300)
@@ -211,4 +234,6 @@ class Machine:
                     with contextlib.suppress(OSError):
                         os.kill(pid, signal.SIGKILL)
             self.nspawn.wait()
+        if self.nspawn:
+            remove_groups(own_groups() - self.groups_before)
         shutil.rmtree(self.dir, ignore_errors=True)
