@@ -50,6 +50,12 @@ def test_terminate_parent_alone(bench):
     run.expect_exit(-signal.SIGTERM, 30)
 
 
+def test_the_last_window_may_be_short(bench):
+    run = bench.dtworker("run", "--algorithm", "sagn", "--model", "toy", "--window", 4, "--steps", 10, "--json")
+    run.expect_exit(0)
+    expect(run.json()["steps"] == 10, f"windows of 4, 4 and 2 batches: {run.json()['steps']}")
+
+
 def test_dead_child(bench):
     run = start_long_run(bench)
     with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="ascii") as f:
@@ -71,5 +77,6 @@ def test_killed_parent(bench):
 
 test_killed_parent.allow_files = ("",)  # its private directory may remain
 
-harness.main(test_whole, test_two_ps_tasks, test_control_c, test_terminate_parent_alone, test_dead_child,
+harness.main(test_whole, test_two_ps_tasks, test_control_c, test_terminate_parent_alone, test_the_last_window_may_be_short,
+             test_dead_child,
              test_killed_parent)

@@ -159,3 +159,19 @@ Test(metrics, a_folder_that_is_not_there_is_told_at_once)
     cr_expect_eq(metrics_open("/nonexistent/m.jsonl", 0, &m, &err), DT_E_CANT_CREATE);
     cr_expect_null(m);
 }
+
+/* Nobody waits for a reader that may never come. */
+Test(metrics, a_pipe_without_a_reader_is_told_at_once)
+{
+    char dir[] = "/tmp/unit-metrics-XXXXXX", path[64];
+    struct dt_error err = {DT_OK, ""};
+    struct metrics *m;
+
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/pipe", dir);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_expect_eq(metrics_open(path, 0, &m, &err), DT_E_CANT_CREATE);
+    cr_expect(strstr(err.text, path), "%s", err.text);
+    unlink(path);
+    rmdir(dir);
+}
