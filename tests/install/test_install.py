@@ -44,7 +44,7 @@ def files_below(folder):
 
 
 def find(prefix, name):
-    found = [f for f in files_below(prefix) if os.path.basename(f) == name]
+    found = [f for f in files_below(prefix) if os.path.basename(f) == name and "completions" not in f]
     expect(len(found) == 1, f"one {name} is installed: {found} of {files_below(prefix)}")
     return os.path.join(prefix, found[0])
 
