@@ -153,5 +153,6 @@ bench_psd_stop(struct bench_psd *p)
     kill(p->pid, SIGTERM);
     if (waitpid(p->pid, &status, 0) != p->pid || status != 0)
         bench_fail("psd ended with status %d", status);
-    rmdir(p->directory);
+    if (rmdir(p->directory))
+        bench_fail("psd left something in %s", p->directory);
 }
