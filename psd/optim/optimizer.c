@@ -53,6 +53,12 @@ optimizer_name_at(unsigned index)
 }
 
 bool
+optimizer_is_known(const char *rule)
+{
+    return find_rule(rule) != NULL;
+}
+
+bool
 optimizer_has_rate(const char *name)
 {
     const struct optimizer_rule *rule = find_rule(name);

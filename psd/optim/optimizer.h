@@ -33,6 +33,7 @@ enum dt_status optimizer_init(struct optimizer *o, const char *rule,
 
 /* The names of the rules, one after the other; NULL past the end. */
 const char *optimizer_name_at(unsigned index);
+bool optimizer_is_known(const char *rule);
 /* Does the rule of that name step against a gradient, at a rate (its parameter lr)? False for add and assign,
  * which take what is pushed as it is, and for an unknown name. */
 bool optimizer_has_rate(const char *rule);

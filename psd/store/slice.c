@@ -236,7 +236,7 @@ slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_m
         row->life = p->life;
         row->counter = 0;
     }
-    if (p->counter == row->counter) {
+    if (slice_has_push(s, p)) {
         *version = row->version;
         return (enum dt_fate)row->fate;
     }

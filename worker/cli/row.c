@@ -30,16 +30,6 @@ settings_row(const struct settings *s)
     return row;
 }
 
-static unsigned
-n_rates(const struct settings *s)
-{
-    unsigned n = 0;
-
-    while (s->lr_per_rank && s->lr_per_rank[n])
-        n++;
-    return n;
-}
-
 /* Finite and above 0, as the float32 that it becomes, too. */
 static bool
 parse_rate(const char *text, double *rate)
@@ -54,7 +44,7 @@ settings_rank_lr(const struct settings *s)
 
     if (!settings_algorithm(s)->has_rank_rates)
         return 0;
-    if (s->rank < n_rates(s))
+    if (s->rank < settings_count(s->lr_per_rank))
         parse_rate(s->lr_per_rank[s->rank], &rate);
     return rate;
 }
@@ -74,18 +64,6 @@ list_rules(char *out, size_t size)
     return out;
 }
 
-static bool
-is_rule(const char *name)
-{
-    const char *known;
-
-    for (unsigned i = 0; (known = optimizer_name_at(i)) != NULL; i++) {
-        if (strcmp(known, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* `name` of --`option` in place of the row's `own` rule (NULL: it has none there); its rate comes by --`rate`. */
 static enum dt_status
 check_optimizer(const struct settings *s, const char *option, const char *name, const char *own,
@@ -93,7 +71,7 @@ check_optimizer(const struct settings *s, const char *option, const char *name, 
 {
     char rules[128];
 
-    if (!is_rule(name))
+    if (!optimizer_is_known(name))
         return dt_fail(err, DT_E_USAGE, "--%s %.64s is unknown: use one of %s", option, name,
                        list_rules(rules, sizeof(rules)));
     if (!optimizer_has_rate(name))
@@ -128,7 +106,7 @@ check_server(const struct settings *s, struct dt_error *err)
                        "--server-optimizer %.64s: with %s the rates are in the gradients, and only "
                        "%s is linear in them",
                        s->server_optimizer, a->name, a->server_optimizer);
-    if (a->locking == LOCKING_NONE && is_rule(s->server_optimizer) &&
+    if (a->locking == LOCKING_NONE && optimizer_is_known(s->server_optimizer) &&
         !optimizer_can_race(s->server_optimizer))
         return dt_fail(
             err, DT_E_USAGE,
@@ -193,7 +171,7 @@ check_reductions(const struct settings *s, const struct dt_option *table, struct
 static enum dt_status
 check_list(const struct settings *s, struct dt_error *err)
 {
-    unsigned n = n_rates(s);
+    unsigned n = settings_count(s->lr_per_rank);
     double rate;
 
     if (n != s->workers)

@@ -181,13 +181,19 @@ settings_algorithm(const struct settings *s)
 }
 
 unsigned
-settings_n_ps(const struct settings *s)
+settings_count(char *const *list)
 {
     unsigned n = 0;
 
-    while (s->ps && s->ps[n])
+    while (list && list[n])
         n++;
     return n;
+}
+
+unsigned
+settings_n_ps(const struct settings *s)
+{
+    return settings_count(s->ps);
 }
 
 enum dt_log_level
@@ -240,20 +246,10 @@ settings_window(const struct settings *s)
     return s->window > 0 ? (uint32_t)s->window : settings_algorithm(s)->window;
 }
 
-static unsigned
-count(char *const *list)
-{
-    unsigned n = 0;
-
-    while (list && list[n])
-        n++;
-    return n;
-}
-
 enum dt_status
 settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms, struct dt_error *err)
 {
-    unsigned n = count(s->step_delays);
+    unsigned n = settings_count(s->step_delays);
 
     *ms = 0;
     if (n == 0)

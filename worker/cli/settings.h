@@ -86,6 +86,7 @@ const struct algorithm *settings_algorithm(const struct settings *s);
 double settings_lr(const struct settings *s);
 double settings_local_lr(const struct settings *s);
 uint32_t settings_window(const struct settings *s);
+unsigned settings_count(char *const *list); /* of a CSV option; NULL: none */
 unsigned settings_n_ps(const struct settings *s);
 enum dt_log_level settings_log_level(const struct settings *s);
 const char *settings_reduce(const struct settings *s);
