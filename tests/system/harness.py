@@ -134,6 +134,18 @@ class Process:
         return text
 
 
+def can_connect(endpoint):
+    family, address = socket.AF_UNIX, endpoint[len("ipc://"):]
+    if endpoint.startswith("tcp://"):
+        host, port = endpoint[len("tcp://"):].rsplit(":", 1)
+        family, address = socket.AF_INET, (host, int(port))
+    with socket.socket(family) as s:
+        try:
+            return s.connect_ex(address) == 0
+        except OSError:  # no such path
+            return False
+
+
 class Psd(Process):
     """A psd that is ready to take connections."""
 
@@ -148,13 +160,9 @@ class Psd(Process):
             self.wait_ready()
 
     def can_connect(self):
+        """To every endpoint: the one for psctl is bound after the others, its lock file is made before."""
         expect(self.is_alive(), f"{self.name} ended with {self.popen.poll()} at its start")
-        family, address = socket.AF_UNIX, self.endpoint[len("ipc://"):]
-        if self.endpoint.startswith("tcp://"):
-            host, port = self.endpoint[len("tcp://"):].rsplit(":", 1)
-            family, address = socket.AF_INET, (host, int(port))
-        with socket.socket(family) as s:
-            return s.connect_ex(address) == 0
+        return all(can_connect(e) for e in (self.endpoint, self.admin))
 
     def wait_ready(self):
         wait_until(self.can_connect, f"{self.name} listens")
