@@ -254,7 +254,7 @@ one_step(struct loop *l)
 }
 
 void
-loop_run(struct loop *l, struct loop_result *result)
+loop_begin(struct loop *l)
 {
     struct loop_result *r = &l->result;
 
@@ -271,10 +271,32 @@ loop_run(struct loop *l, struct loop_result *result)
     r->last.epoch_end = false;
     if (s == DTW_OK && l->step >= l->plan.steps)
         r->end = LOOP_DONE;
-    while (r->end == LOOP_RUNNING)
-        r->end = one_step(l);
+}
+
+bool
+loop_next(struct loop *l)
+{
+    if (l->result.end == LOOP_RUNNING)
+        l->result.end = one_step(l);
+    return l->result.end == LOOP_RUNNING;
+}
+
+void
+loop_end(struct loop *l, struct loop_result *result)
+{
+    struct loop_result *r = &l->result;
+
     if (r->end == LOOP_DONE && l->plan.final_values && l->exchange->finish)
         l->exchange->finish(l);
     r->unseen = l->rows_due > l->rows_taken ? l->rows_due - l->rows_taken : 0;
     *result = *r;
+}
+
+void
+loop_run(struct loop *l, struct loop_result *result)
+{
+    loop_begin(l);
+    while (loop_next(l))
+        ;
+    loop_end(l, result);
 }

@@ -91,6 +91,10 @@ struct loop;
 enum dt_status loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *err);
 void loop_destroy(struct loop *l); /* NULL-safe */
 void loop_run(struct loop *l, struct loop_result *result);
+/* The same by hand: first values; one window and its exchange after the other while true is returned; the end. */
+void loop_begin(struct loop *l);
+bool loop_next(struct loop *l);
+void loop_end(struct loop *l, struct loop_result *result);
 /* The values after loop_run: of one step, also when it was stopped or failed. NULL: there were none. */
 const float *const *loop_values(const struct loop *l);
 

@@ -1,5 +1,5 @@
 /*
- * loop_state.h - private to the loop files: what a loop holds, and the two ways of an exchange.
+ * loop_state.h - private to the loop files: what a loop holds, and the ways of an exchange.
  */
 #ifndef TRAIN_LOOP_STATE_H
 #define TRAIN_LOOP_STATE_H
@@ -27,6 +27,17 @@ struct loop_exchange {
 extern const struct loop_exchange loop_exchange_local;
 extern const struct loop_exchange loop_exchange_sync;
 extern const struct loop_exchange loop_exchange_async;
+
+/* loop_exchange.c: what they have in common. exchange_fill is a dtw_init_fn of a loop. */
+enum dtw_status exchange_declare(struct loop *l);
+void exchange_fill(void *arg, unsigned index, float *values, uint64_t n);
+/* Push what the window brought and pull into `next`. */
+enum dtw_status exchange_push_pull(struct loop *l, const struct loop_batch *batch,
+                                   struct dtw_result *r);
+/* A push was answered: what became of it. */
+void exchange_count(struct loop *l, const struct loop_batch *batch, const struct dtw_result *r);
+/* `next` is whole: it takes the place of `values`. */
+void exchange_take_next(struct loop *l);
 
 struct loop {
     struct loop_plan plan;
