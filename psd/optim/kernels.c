@@ -203,6 +203,16 @@ kernel_add(float *out, const float *w, const void *g, size_t n)
 }
 
 CLONED void
+kernel_add_damped(float *out, const float *w, const void *g, float divisor, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++)
+        out[i] = w[i] + load(g, i) / divisor;
+}
+
+CLONED void
 kernel_assign(float *out, const void *g, size_t n)
 {
     size_t i;

@@ -68,6 +68,8 @@ void kernel_ftrl(float *out, const float *w, float *sq, float *z, const void *g,
                  struct kernel_ftrl_step step, size_t n);
 /* out[i] = w[i] + g[i] */
 void kernel_add(float *out, const float *w, const void *g, size_t n);
+/* out[i] = w[i] + g[i] / divisor */
+void kernel_add_damped(float *out, const float *w, const void *g, float divisor, size_t n);
 /* out[i] = g[i] */
 void kernel_assign(float *out, const void *g, size_t n);
 /* true if no element is NaN or Inf */

@@ -169,6 +169,15 @@ kernel_add_ref(float *out, const float *w, const void *g, size_t n)
 }
 
 void
+kernel_add_damped_ref(float *out, const float *w, const void *g, float divisor, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        out[i] = w[i] + load(g, i) / divisor;
+}
+
+void
 kernel_assign_ref(float *out, const void *g, size_t n)
 {
     size_t i;

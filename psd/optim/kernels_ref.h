@@ -29,6 +29,7 @@ void kernel_rmsprop_centered_ref(float *out, const float *w, float *ms, float *m
 void kernel_ftrl_ref(float *out, const float *w, float *sq, float *z, const void *g,
                      struct kernel_ftrl_step step, size_t n);
 void kernel_add_ref(float *out, const float *w, const void *g, size_t n);
+void kernel_add_damped_ref(float *out, const float *w, const void *g, float divisor, size_t n);
 void kernel_assign_ref(float *out, const void *g, size_t n);
 bool kernel_is_finite_ref(const void *g, size_t n);
 

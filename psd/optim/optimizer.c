@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "psd/optim/kernels.h"
 #include "psd/optim/rules.h"
 
 static const struct optimizer_rule *
@@ -179,6 +180,20 @@ optimizer_apply(const struct optimizer *o, float *out, const float *w, float *co
                 const void *g, size_t n, uint64_t version)
 {
     o->rule->apply(&(struct update){o->params, out, w, slots, g, n, version});
+}
+
+bool
+optimizer_is_damped(const struct optimizer *o)
+{
+    return o->rule->is_damped;
+}
+
+void
+optimizer_apply_damped(const struct optimizer *o, float *out, const float *w, const void *g,
+                       size_t n, uint64_t staleness)
+{
+    (void)o; /* there is one such rule */
+    kernel_add_damped(out, w, g, (float)(staleness + 1), n);
 }
 
 bool

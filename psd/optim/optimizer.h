@@ -34,13 +34,13 @@ enum dt_status optimizer_init(struct optimizer *o, const char *rule,
 /* The names of the rules, one after the other; NULL past the end. */
 const char *optimizer_name_at(unsigned index);
 bool optimizer_is_known(const char *rule);
-/* Does the rule of that name step against a gradient, at a rate (its parameter lr)? False for add and assign,
+/* Does the rule of that name step against a gradient, at a rate (its parameter lr)? False for add, add-damped and assign,
  * which take what is pushed as it is, and for an unknown name. */
 bool optimizer_has_rate(const char *rule);
 
 /* Slots: what a rule keeps beside the values of a slice. momentum, nesterov: momentum; adagrad: accumulator; adam: m, v,
  * beta1_power, beta2_power; rmsprop: ms, momentum (-centered: mg too); ftrl: accumulator, linear; sgd, add,
- * assign: none. The caller holds them, filled with the start value at first; they and
+ * add-damped, assign: none. The caller holds them, filled with the start value at first; they and
  * the values are a slice's whole state. */
 unsigned optimizer_n_slots(const struct optimizer *o);
 const char *optimizer_slot_name(const struct optimizer *o, unsigned slot);
@@ -62,5 +62,11 @@ void optimizer_apply_racy(const struct optimizer *o, float *w, float *const *slo
  * each call advances the slots. */
 void optimizer_apply(const struct optimizer *o, float *out, const float *w, float *const *slots,
                      const void *g, size_t n, uint64_t version);
+
+/* Does the rule look at the staleness of what is pushed (add-damped, the rule of DynSGD)? Then this is its update
+ * (without slots): w += d / (staleness + 1). Staleness = updates of the slice since the pull behind `g`. */
+bool optimizer_is_damped(const struct optimizer *o);
+void optimizer_apply_damped(const struct optimizer *o, float *out, const float *w, const void *g,
+                            size_t n, uint64_t staleness);
 
 #endif

@@ -337,6 +337,8 @@ static const struct optimizer_rule table[] = {
         .apply_racy = racy_apply_ftrl,
     },
     {.name = "add", .apply = apply_add, .apply_racy = racy_apply_add},
+    /* w += d / (staleness + 1): the staleness is that of the slice at the very update */
+    {.name = "add-damped", .apply = apply_add, .is_damped = true},
     {.name = "assign", .apply = apply_assign, .apply_racy = racy_apply_assign},
 };
 

@@ -48,6 +48,7 @@ struct optimizer_rule {
     const char *(*check)(const float *params);
     void (*apply)(const struct update *u);
     void (*apply_racy)(const struct update *u); /* out is w; NULL: not without exclusion */
+    bool is_damped; /* optimizer_apply_damped; apply is then the case of staleness 0 */
 };
 
 const struct optimizer_rule *rules_at(unsigned index); /* NULL: past the end */

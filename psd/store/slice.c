@@ -158,15 +158,19 @@ slot_data(const struct slice *s, float **slots)
         slots[i] = s->slots[i]->data;
 }
 
-/* One update by the variable's optimizer; `b` comes from writable() and becomes the values. */
+/* One update by the variable's optimizer; `b` comes from writable() and becomes the values. `staleness`: updates
+ * since the pull behind the gradient. */
 static void
-update(struct slice *s, struct dt_block *b, const void *gradient)
+update(struct slice *s, struct dt_block *b, const void *gradient, uint64_t staleness)
 {
+    const struct optimizer *o = &s->variable->optimizer;
     float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
 
     slot_data(s, slots);
-    optimizer_apply(&s->variable->optimizer, b->data, s->values->data, slots, gradient, s->n,
-                    slice_version(s));
+    if (optimizer_is_damped(o))
+        optimizer_apply_damped(o, b->data, s->values->data, gradient, s->n, staleness);
+    else
+        optimizer_apply(o, b->data, s->values->data, slots, gradient, s->n, slice_version(s));
     replace_values(s, b);
 }
 
@@ -209,7 +213,7 @@ apply_at_once(struct slice *s, struct job *job, struct push_row *row, const stru
             *failed = true;
             return DT_FATE_NONE;
         }
-        update(s, b, p->gradient);
+        update(s, b, p->gradient, slice_version(s) - p->version);
         *version = ++s->own_version;
     }
     return store_fate(row, p, DT_FATE_APPLIED, *version);
@@ -306,7 +310,7 @@ apply_round(struct slice *s, struct job *job)
     if (!b)
         return false;
     accumulator_reduce(&s->round, (enum dt_reduce)job->params.reduce, s->n);
-    update(s, b, s->round.sum->data);
+    update(s, b, s->round.sum->data, 0);
     return true;
 }
 

@@ -111,7 +111,8 @@ struct dtw_param { /* a parameter of an optimizer: {"beta1", 0.8f} */
  * sgd; momentum and nesterov (momentum .9); adagrad (initial_accumulator .1, eps 0); adam (beta1 .9, beta2 .999,
  * eps 1e-8); rmsprop and rmsprop-centered (rho .9, momentum 0, eps 1e-10; the latter not with locking none);
  * ftrl (l1 0, l2 0, initial_accumulator .1; initial values are forgotten at the first update); add (w += what
- * is pushed) and assign (w = what is pushed), which have no lr. The equations are those of TensorFlow. */
+ * is pushed), add-damped (w += what is pushed / (its staleness + 1), not with locking none) and assign (w = what is
+ * pushed), which have no lr. The equations are those of TensorFlow. */
 struct dtw_variable {
     const char *name;
     unsigned n_dims;

@@ -40,6 +40,7 @@ union kernel {
     void (*ftrl)(float *out, const float *w, float *sq, float *z, const void *g,
                  struct kernel_ftrl_step step, size_t n);
     void (*add)(float *out, const float *w, const void *g, size_t n);
+    void (*add_damped)(float *out, const float *w, const void *g, float divisor, size_t n);
     void (*assign)(float *out, const void *g, size_t n);
     bool (*is_finite)(const void *g, size_t n);
 };
@@ -185,6 +186,15 @@ Test(clones, add)
     unsigned n_clones = find_clones("kernel_add", k);
 
     COMPARE(k, n_clones, k[c].add(got, got, g, n), kernel_add_ref(want, want, g, n))
+}
+
+Test(clones, add_damped)
+{
+    union kernel k[MAX_CLONES];
+    unsigned n_clones = find_clones("kernel_add_damped", k);
+
+    COMPARE(k, n_clones, k[c].add_damped(got, got, g, 3, n),
+            kernel_add_damped_ref(want, want, g, 3, n))
 }
 
 Test(clones, assign)

@@ -260,6 +260,11 @@ check_add_and_assign(const struct inputs *in)
     same_bits(a, b, in->n);
     for (i = 0; i < in->n; i++)
         cr_assert_eq(a[i], in->w[i] + in->g[i]);
+    kernel_add_damped(a, a, in->at, 3, in->n);
+    kernel_add_damped_ref(b, b, in->at, 3, in->n);
+    same_bits(a, b, in->n);
+    for (i = 0; i < in->n; i++)
+        cr_assert_eq(a[i], (float)(in->w[i] + in->g[i]) + in->g[i] / 3);
     kernel_assign(a, in->at, in->n);
     kernel_assign_ref(b, in->at, in->n);
     same_bits(a, b, in->n);
@@ -355,6 +360,7 @@ Test(kernels, nothing_to_do_needs_no_memory)
     kernel_adagrad(NULL, NULL, NULL, NULL, 1, 0, 0);
     kernel_adam(NULL, NULL, NULL, NULL, NULL, (struct kernel_adam_step){1, 1, 1, 1}, 0);
     kernel_add(NULL, NULL, NULL, 0);
+    kernel_add_damped(NULL, NULL, NULL, 1, 0);
     kernel_assign(NULL, NULL, 0);
     cr_assert(kernel_is_finite(NULL, 0));
 }

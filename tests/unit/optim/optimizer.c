@@ -42,6 +42,7 @@ Test(optimizer, slots)
     static const char *const adam[] = {"m", "v", "beta1_power", "beta2_power"};
 
     has_slots("sgd", 1, 0, NULL, NULL, NULL);
+    has_slots("add-damped", 0, 0, NULL, NULL, NULL);
     has_slots("add", 0, 0, NULL, NULL, NULL);
     has_slots("assign", 0, 0, NULL, NULL, NULL);
     has_slots("adagrad", 1, 1, (const char *const[]){"accumulator"}, (const float[]){.1f},
@@ -86,7 +87,9 @@ refused(const char *text, const char *rule, const struct optimizer_param *params
     cr_expect_eq(optimizer_init(&o, rule, params, n, NULL), DT_R_BAD_VALUE);
 }
 
-#define KNOWN "sgd, momentum, nesterov, adagrad, adam, rmsprop, rmsprop-centered, ftrl, add, assign"
+#define KNOWN                                                                                      \
+    "sgd, momentum, nesterov, adagrad, adam, rmsprop, rmsprop-centered, ftrl, add, "               \
+    "add-damped, assign"
 
 Test(optimizer, refusals)
 {

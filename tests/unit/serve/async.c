@@ -20,7 +20,7 @@ struct fixture {
 };
 
 static void
-start(struct fixture *f, int64_t max_staleness)
+start_with(struct fixture *f, int64_t max_staleness, float lr)
 {
     memset(f, 0, sizeof(*f));
     f->c = cluster_create(2);
@@ -31,8 +31,14 @@ start(struct fixture *f, int64_t max_staleness)
     f->params.lease_ms = 3600000;
     worker_at_init(&f->a, 0);
     worker_at_init(&f->b, 1);
-    cluster_start_job(f->c, &f->a, "job", &f->params, 1, 2, 1, 10, f->homes);
-    cluster_start_job(f->c, &f->b, "job", &f->params, 1, 2, 1, 10, f->homes);
+    cluster_start_job(f->c, &f->a, "job", &f->params, 1, 2, lr, 10, f->homes);
+    cluster_start_job(f->c, &f->b, "job", &f->params, 1, 2, lr, 10, f->homes);
+}
+
+static void
+start(struct fixture *f, int64_t max_staleness)
+{
+    start_with(f, max_staleness, 1);
 }
 
 /* A push of g computed at `version`; returns the fate, *after the version told. */
@@ -86,6 +92,24 @@ Test(async, a_push_is_applied_when_it_arrives_and_its_staleness_is_told)
     cr_assert_eq(push(&f, &f.b, 1, NULL, &after), DT_FATE_APPLIED, "an abstention");
     cr_assert_eq(after, 2);
     cr_assert_eq(push(&f, &f.b, 9, g, &after), DT_FATE_AHEAD);
+    cluster_destroy(f.c);
+}
+
+Test(async, add_damped_divides_a_push_by_its_staleness_and_one)
+{
+    struct fixture f;
+    float d[2] = {1, 3};
+    uint64_t after;
+
+    start_with(&f, -1, -1);
+    cr_assert_eq(push(&f, &f.a, 0, d, &after), DT_FATE_APPLIED);
+    cr_expect_float_eq(value(&f), 13, 0);
+    cr_assert_eq(push(&f, &f.b, 0, d, &after), DT_FATE_APPLIED);
+    cr_expect_float_eq(value(&f), 14.5f, 0, "3 / 2");
+    cr_assert_eq(push(&f, &f.b, 0, d, &after), DT_FATE_APPLIED);
+    cr_expect_float_eq(value(&f), 15.5f, 0, "3 / 3");
+    cr_assert_eq(push(&f, &f.a, 3, d, &after), DT_FATE_APPLIED);
+    cr_expect_float_eq(value(&f), 18.5f, 0);
     cluster_destroy(f.c);
 }
 

@@ -469,8 +469,8 @@ cluster_start_job(struct cluster *c, struct worker_at *w, const char *job,
         snprintf(decls[i].name, sizeof(decls[i].name), "v%u", i);
         decls[i].n_dims = 1;
         decls[i].shape[0] = n;
-        strcpy(decls[i].optimizer, "sgd");
-        decls[i].n_params = 1;
+        strcpy(decls[i].optimizer, lr < 0 ? "add-damped" : "sgd");
+        decls[i].n_params = lr >= 0;
         strcpy(decls[i].params[0].name, "lr");
         decls[i].params[0].value = lr;
         strcpy(decls[i].init, "zeros");

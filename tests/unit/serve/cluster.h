@@ -94,6 +94,7 @@ uint64_t worker_data(struct cluster *c, struct worker_at *w, uint32_t shard, enu
                      const struct dt_data *m, const float *const *frames,
                      const uint32_t *n_elements);
 /* Declare one-slice variables of `n` elements, initialise with `value`: the whole start of a job. */
+/* lr < 0: the rule add-damped, which has none. */
 void cluster_start_job(struct cluster *c, struct worker_at *w, const char *job,
                        const struct dt_job_params *params, uint32_t n_variables, uint32_t n,
                        float lr, float value, uint8_t *homes);
