@@ -71,16 +71,17 @@ check_list(const struct list *l, const struct dt_job_params *params, struct dt_e
 static enum dt_status
 compare_list(const struct declared *d, const struct list *l, struct dt_error *err)
 {
+    struct dt_error first = {DT_OK, ""};
     uint32_t i;
 
-    if (d->n != l->n)
-        return dt_fail(err, DT_R_MISMATCH, "the job has %u variables, this worker declares %u",
-                       d->n, l->n);
-    for (i = 0; i < l->n; i++) {
-        if (dt_declaration_compare(&d->variables[i].decl, &l->items[i], err) != DT_OK)
-            return err->code;
+    for (i = 0; i < l->n && i < d->n; i++) {
+        if (dt_declaration_compare(&d->variables[i].decl, &l->items[i], &first) != DT_OK)
+            break;
     }
-    return DT_OK;
+    if (d->n != l->n) /* other parts of the same variables: the first of them tells more */
+        return dt_fail(err, DT_R_MISMATCH, "the job has %u variables, this worker declares %u%s%s",
+                       d->n, l->n, first.text[0] ? "; " : "", first.text);
+    return first.text[0] ? dt_fail(err, DT_R_MISMATCH, "%s", first.text) : DT_OK;
 }
 
 static enum dt_status

@@ -1,5 +1,5 @@
 /*
- * pins.c - reads --place and hands its pins to the library.
+ * pins.c - reads --place and hands its pins and --partition to the library.
  *
  * Invariant: what is checked does not depend on the data, so a wrong pin is said before anything is read or
  * connected. Threads: main alone.
@@ -11,6 +11,7 @@
 
 #include "proto/base/buffer.h"
 #include "proto/base/parse.h"
+#include "worker/lib/partition.h"
 #include "worker/train/model.h"
 
 struct pin {
@@ -91,13 +92,18 @@ pins_check(const struct settings *s, const struct dt_option *table, unsigned n_p
            struct dt_error *err)
 {
     struct model *m = NULL;
+    struct partition partition;
+    struct dtw_error why;
     enum dt_status r;
 
     if (!algorithm_needs_ps(settings_algorithm(s)) &&
-        (dt_options_given(table, s, "place") || dt_options_given(table, s, "placement")))
+        (dt_options_given(table, s, "place") || dt_options_given(table, s, "placement") ||
+         s->partition))
         return dt_fail(err, DT_E_USAGE,
-                       "--algorithm %s uses no psd: leave --place and --placement out",
+                       "--algorithm %s uses no psd: leave --place, --placement and --partition out",
                        s->algorithm);
+    if (partition_parse(s->partition, &partition, &why) != DTW_OK)
+        return dt_fail(err, DT_E_USAGE, "--%s", why.text);
     if (!s->place || n_ps == 0) /* without a psd: said elsewhere */
         return DT_OK;
     /* The names of its variables do not depend on the data: one feature, two classes. */
@@ -111,7 +117,7 @@ pins_check(const struct settings *s, const struct dt_option *table, unsigned n_p
 enum dtw_status
 pins_apply(const struct settings *s, struct dtw_client *client, struct dtw_error *err)
 {
-    enum dtw_status status = DTW_OK;
+    enum dtw_status status = dtw_partition(client, s->partition, err);
     struct pin p;
 
     for (unsigned i = 0; status == DTW_OK && s->place && s->place[i]; i++) {

@@ -60,6 +60,9 @@
 #define OPTIMIZERS "sgd, momentum, nesterov, adagrad, adam, rmsprop, rmsprop-centered, ftrl"
 #define OPTIMIZER_CHOICES "sgd|momentum|nesterov|adagrad|adam|rmsprop|rmsprop-centered|ftrl"
 
+#define PARTITIONS "fixed:N, axis-size:MAX_BYTES[:MAX_PARTS] or min-max:MAX_PARTS[:MIN_BYTES]"
+#define PARTITION_CHOICES "none|fixed:|axis-size:|min-max:"
+
 #define ROWS_SHARED                                                                                \
     ROW("algorithm", STRING, algorithm, .def = "ssgd", .choices = ALGORITHM_CHOICES,               \
         .arg = "NAME", .help = ALGORITHM_HELP),                                                    \
@@ -107,6 +110,8 @@
             .help = "pin variables of the model to ps tasks, as in dense1/kernel=0"),              \
         ROW("placement", ENUM, placement, .def = "greedy", .choices = "greedy|round-robin",        \
             .arg = "HOW", .help = "the other variables: greedy (fewest bytes) or round-robin"),    \
+        ROW("partition", STRING, partition, .choices = PARTITION_CHOICES, .arg = "HOW",            \
+            .help = "cut variables into parts for the ps tasks: " PARTITIONS),                     \
         ROW("on-loss", ENUM, on_loss, .def = "shrink", .choices = "shrink|fail", .arg = "WHAT",    \
             .help = "a worker is lost: shrink (go on without it) or fail"),                        \
         ROW("lease", DURATION, lease_ms, .def = "10s", .min = 100, .max = 1e9, .arg = "TIME",      \

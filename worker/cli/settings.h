@@ -54,6 +54,7 @@ struct settings {
     int window_reduction;   /* index into own|mean|sum */
     char **place;           /* "NAME=TASK" */
     int placement;
+    char *partition; /* NULL: none */
     int64_t max_staleness;
     uint64_t wait_for_step;
     uint64_t threads;

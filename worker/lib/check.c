@@ -9,10 +9,10 @@ data_check_buffers(const struct dtw_client *client, const void *const *buffers, 
 {
     uint32_t i;
 
-    for (i = 0; i < client->declared.n; i++) {
+    for (i = 0; i < client->declared.n_wholes; i++) {
         if (!buffers[i])
             return client_error(err, DTW_INVALID, "%s: no buffer for variable %s", what,
-                                client->declared.items[i].decl.name);
+                                client->declared.wholes[i].name);
     }
     return DTW_OK;
 }

@@ -11,6 +11,7 @@ struct split { /* the messages that are being filled: one a shard of each ps tas
     struct dtw_client *client;
     struct dtw_handle *handle;
     const struct data_request *request;
+    uint32_t task;
     struct message *open[DT_MAX_SHARDS]; /* of the ps task at hand */
 };
 
@@ -66,7 +67,7 @@ add_slice(struct split *s, uint32_t index, uint32_t slice)
     const struct data_request *r = s->request;
     struct variable *v = &s->client->declared.items[index];
     uint32_t n = dt_slice_elements(v->elements, slice);
-    uint64_t start = (uint64_t)slice * DT_SLICE_ELEMENTS, bytes = n * sizeof(float);
+    uint64_t start = v->start + (uint64_t)slice * DT_SLICE_ELEMENTS, bytes = n * sizeof(float);
     uint64_t held = atomic_load_explicit(&v->versions[slice], memory_order_relaxed);
     struct message *m = s->open[v->homes[slice]];
     struct message_item *it;
@@ -81,8 +82,8 @@ add_slice(struct split *s, uint32_t index, uint32_t slice)
     it->n = n;
     it->version = r->op == DT_OP_PULL ? DT_NO_VERSION : held;
     it->want = r->op == DT_OP_PULL ? r->want : client_is_sync(s->client) ? held + 1 : 0;
-    it->out = r->gradients ? r->gradients[index] + start : NULL;
-    it->in = r->values ? r->values[index] + start : NULL;
+    it->out = r->gradients ? r->gradients[v->whole] + start : NULL;
+    it->in = r->values ? r->values[v->whole] + start : NULL;
     it->version_held = &v->versions[slice];
     m->out_bytes += it->out ? bytes : 0;
     m->in_bytes += it->in ? bytes : 0;
@@ -90,12 +91,22 @@ add_slice(struct split *s, uint32_t index, uint32_t slice)
     return true;
 }
 
+static void
+turn_to(struct split *s, uint32_t task)
+{
+    s->task = task;
+    memset(s->open, 0, sizeof(s->open));
+}
+
 static bool
 add_variable(struct split *s, uint32_t index)
 {
+    const struct variable *v = &s->client->declared.items[index];
     uint32_t k;
 
-    for (k = 0; k < s->client->declared.items[index].n_slices; k++) {
+    if (v->decl.task != s->task)
+        turn_to(s, v->decl.task);
+    for (k = 0; k < v->n_slices; k++) {
         if (!add_slice(s, index, k))
             return false;
     }
@@ -108,7 +119,7 @@ add_task(struct split *s, uint32_t task)
     const struct declared *d = &s->client->declared;
     uint32_t i;
 
-    memset(s->open, 0, sizeof(s->open));
+    turn_to(s, task);
     for (i = 0; i < d->n; i++) {
         if (d->items[i].decl.task == task && !add_variable(s, i))
             return false;
@@ -170,6 +181,19 @@ data_request(struct dtw_client *client, const struct data_request *r)
     return s.handle;
 }
 
+static bool
+add_whole(struct split *s, uint32_t index)
+{
+    const struct whole *w = &s->client->declared.wholes[index];
+    uint32_t k;
+
+    for (k = 0; k < w->n_parts; k++) {
+        if (!add_variable(s, w->first + k))
+            return false;
+    }
+    return true;
+}
+
 bool
 data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient)
 {
@@ -186,7 +210,7 @@ data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient)
 
     if (gradients) {
         gradients[index] = gradient;
-        added = add_variable(&s, index) && (step->n_left > 0 || add_clock(&s));
+        added = add_whole(&s, index) && (step->n_left > 0 || add_clock(&s));
     }
     free((void *)gradients);
     return added;
@@ -195,12 +219,13 @@ data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient)
 struct dtw_handle *
 data_init_request(struct dtw_client *client, uint32_t index, const float *values)
 {
-    const float **gradients = calloc(index + 1, sizeof(*gradients));
+    uint32_t whole = client->declared.items[index].whole;
+    const float **gradients = calloc(whole + 1, sizeof(*gradients));
     struct data_request r = {.op = DT_OP_INIT, .gradients = gradients};
     struct split s = {.client = client, .handle = handle_create(client), .request = &r};
 
     if (gradients)
-        gradients[index] = values;
+        gradients[whole] = values;
     if (!s.handle || !gradients || !add_variable(&s, index)) {
         handle_destroy(s.handle);
         s.handle = NULL;

@@ -27,12 +27,14 @@ enum dtw_status data_check_values(const struct dtw_client *client, float *const 
 /* The push's id and step. Lock held. */
 enum dtw_status data_number_push(struct dtw_client *client, struct data_request *r,
                                  struct dtw_error *err);
-/* A handle with the messages of all variables, not submitted. NULL: short of memory. Lock held. */
+/* Gradients and values are those of the application's variables, one buffer each; psd may know one as several
+ * parts (declare.h).
+ * A handle with the messages of all variables, not submitted. NULL: short of memory. Lock held. */
 struct dtw_handle *data_request(struct dtw_client *client, const struct data_request *r);
 /* One variable more into a handle of dtw_step_begin, with the last one the clock; to be sent with
  * handle_add_sent. False: short of memory. Lock held. */
 bool data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient);
-/* INIT of one variable. */
+/* INIT of one variable, as psd knows it, out of the values of the whole one. */
 struct dtw_handle *data_init_request(struct dtw_client *client, uint32_t index,
                                      const float *values);
 

@@ -27,6 +27,7 @@ declare_deinit(struct declared *d)
         free((void *)d->items[i].versions);
     }
     free(d->items);
+    free(d->wholes);
     placement_deinit(&d->placement);
 }
 
@@ -70,6 +71,10 @@ is_known_name(const struct declared *d, const char *name)
 
     for (i = 0; i < d->n; i++) {
         if (!strcmp(d->items[i].decl.name, name))
+            return true;
+    }
+    for (i = 0; i < d->n_wholes; i++) {
+        if (!strcmp(d->wholes[i].name, name))
             return true;
     }
     return false;
@@ -134,41 +139,144 @@ fill(const struct dtw_variable *v, struct dt_declaration *decl, struct dtw_error
     return fill_params(v, decl, err);
 }
 
+/* Only what has a first axis is cut. */
 static bool
-grow(struct declared *d)
+is_cut(const struct declared *d, const struct dt_declaration *decl)
 {
-    struct variable *bigger;
-    uint32_t cap = d->cap ? 2 * d->cap : 16;
-
-    if (d->n < d->cap)
-        return true;
-    bigger = realloc(d->items, cap * sizeof(*bigger));
-    if (!bigger)
-        return false;
-    d->items = bigger;
-    d->cap = cap;
-    return true;
+    return d->partition.kind != PARTITION_NONE && decl->n_dims > 0;
 }
 
-static enum dtw_status
-append(struct dtw_client *client, const struct dt_declaration *decl, struct dtw_error *err)
+/* Room for `more` elements behind `n`; NULL: short of memory, and `items` is as it was. */
+static void *
+grow(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t bytes)
 {
-    struct declared *d = &client->declared;
-    struct variable v = {.decl = *decl, .elements = dt_declaration_elements(decl)};
+    uint32_t want = *cap ? *cap : 16;
+    void *bigger;
+
+    while (want < n + more)
+        want *= 2;
+    if (items && want == *cap)
+        return items;
+    bigger = realloc(items, want * bytes);
+    if (bigger)
+        *cap = want;
+    return bigger;
+}
+
+static bool
+reserve(struct declared *d, uint32_t parts)
+{
+    struct variable *items = grow(d->items, d->n, parts, &d->cap, sizeof(*items));
+    struct whole *wholes;
+
+    if (!items)
+        return false;
+    d->items = items;
+    wholes = grow(d->wholes, d->n_wholes, 1, &d->cap_wholes, sizeof(*wholes));
+    if (wholes)
+        d->wholes = wholes;
+    return wholes != NULL;
+}
+
+/* There is room. */
+static bool
+append_item(struct declared *d, struct variable v)
+{
     uint32_t k;
 
+    v.elements = dt_declaration_elements(&v.decl);
     v.n_slices = dt_n_slices(v.elements);
     v.homes = calloc(v.n_slices, 1);
     v.versions = calloc(v.n_slices, sizeof(*v.versions));
-    if (!v.homes || !v.versions || !grow(d)) {
+    if (!v.homes || !v.versions) {
         free(v.homes);
         free((void *)v.versions);
-        return client_error(err, DTW_NO_MEMORY, "short of memory");
+        return false;
     }
     for (k = 0; k < v.n_slices; k++)
         atomic_init(&v.versions[k], DT_NO_VERSION);
-    v.decl.task = placement_choose(&d->placement, decl->name, v.elements * sizeof(float));
+    v.decl.task = placement_choose(&d->placement, v.decl.name, d->wholes[v.whole].name,
+                                   v.elements * sizeof(float));
     d->items[d->n++] = v;
+    return true;
+}
+
+static bool
+append_parts(struct declared *d, const struct dt_declaration *decl, uint32_t whole)
+{
+    uint64_t d0 = decl->shape[0], row = d->wholes[whole].elements / d0;
+    uint32_t k, n = d->wholes[whole].n_parts;
+
+    for (k = 0; k < n; k++) {
+        struct partition_run run = partition_split(d0, n, k);
+        struct variable part = {.decl = *decl, .whole = whole, .start = run.start * row};
+
+        partition_name(decl->name, k, part.decl.name, sizeof(part.decl.name));
+        part.decl.shape[0] = run.n;
+        if (!append_item(d, part))
+            return false;
+    }
+    return true;
+}
+
+static void
+drop_last(struct declared *d)
+{
+    const struct whole *w = &d->wholes[--d->n_wholes];
+
+    while (d->n > w->first) {
+        d->n--;
+        free(d->items[d->n].homes);
+        free((void *)d->items[d->n].versions);
+    }
+}
+
+static enum dtw_status
+append(struct dtw_client *client, const struct dt_declaration *decl, uint32_t n_parts,
+       struct dtw_error *err)
+{
+    struct declared *d = &client->declared;
+    struct variable alone = {.decl = *decl, .whole = d->n_wholes};
+    bool good = reserve(d, n_parts);
+
+    if (good) {
+        struct whole *w = &d->wholes[d->n_wholes++];
+
+        memcpy(w->name, decl->name, sizeof(w->name));
+        w->elements = dt_declaration_elements(decl);
+        w->first = d->n;
+        w->n_parts = n_parts;
+        good = is_cut(d, decl) ? append_parts(d, decl, alone.whole) : append_item(d, alone);
+        if (!good)
+            drop_last(d);
+    }
+    return good ? DTW_OK : client_error(err, DTW_NO_MEMORY, "short of memory");
+}
+
+/* How many variables of psd it becomes, and whether there is room and names for them. */
+static enum dtw_status
+count_parts(const struct declared *d, const struct dt_declaration *decl, uint32_t *n,
+            struct dtw_error *err)
+{
+    uint64_t parts = 1, k;
+    char name[DT_MAX_NAME + 1];
+
+    if (is_known_name(d, decl->name))
+        return client_error(err, DTW_INVALID, "variable %s is declared twice", decl->name);
+    if (is_cut(d, decl))
+        parts = partition_count(&d->partition, decl->shape[0], dt_declaration_elements(decl));
+    if (parts > DT_MAX_VARIABLES - d->n)
+        return client_error(err, DTW_INVALID, "at most %d variables%s", DT_MAX_VARIABLES,
+                            is_cut(d, decl) ? " and parts of variables" : "");
+    for (k = 0; is_cut(d, decl) && k < parts; k++) {
+        if (!partition_name(decl->name, k, name, sizeof(name)))
+            return client_error(err, DTW_INVALID,
+                                "variable %s: with /part_%llu its name has more than %d bytes",
+                                decl->name, (unsigned long long)k, DT_MAX_NAME);
+        if (is_known_name(d, name))
+            return client_error(err, DTW_INVALID, "variable %s is declared twice", name);
+    }
+    *n = (uint32_t)parts;
     return DTW_OK;
 }
 
@@ -177,6 +285,7 @@ dtw_declare(struct dtw_client *client, const struct dtw_variable *variable, unsi
             struct dtw_error *err)
 {
     struct dt_declaration decl;
+    uint32_t n_parts = 1;
     enum dtw_status status = client_enter(client, err);
 
     if (status != DTW_OK)
@@ -185,16 +294,31 @@ dtw_declare(struct dtw_client *client, const struct dtw_variable *variable, unsi
         status = client_error(err, DTW_INVALID, "no variable");
     else if (client->declared.closed)
         status = client_error(err, DTW_INVALID, "variables are declared before dtw_init");
-    else if (client->declared.n == DT_MAX_VARIABLES)
-        status = client_error(err, DTW_INVALID, "at most %d variables", DT_MAX_VARIABLES);
     else
         status = fill(variable, &decl, err);
-    if (status == DTW_OK && is_known_name(&client->declared, decl.name))
-        status = client_error(err, DTW_INVALID, "variable %s is declared twice", decl.name);
     if (status == DTW_OK)
-        status = append(client, &decl, err);
+        status = count_parts(&client->declared, &decl, &n_parts, err);
+    if (status == DTW_OK)
+        status = append(client, &decl, n_parts, err);
     if (status == DTW_OK && index)
-        *index = client->declared.n - 1;
+        *index = client->declared.n_wholes - 1;
+    client_exit(client);
+    return status;
+}
+
+enum dtw_status
+dtw_partition(struct dtw_client *client, const char *how, struct dtw_error *err)
+{
+    struct partition p;
+    enum dtw_status status = client_enter(client, err);
+
+    if (status != DTW_OK)
+        return status;
+    status = partition_parse(how, &p, err);
+    if (status == DTW_OK && client->declared.closed)
+        status = client_error(err, DTW_INVALID, "dtw_partition comes before dtw_declare");
+    if (status == DTW_OK)
+        client->declared.partition = p;
     client_exit(client);
     return status;
 }

@@ -9,10 +9,13 @@
 
 #include "proto/wire/declare.h"
 #include "worker/lib/dtworker.h"
+#include "worker/lib/partition.h"
 #include "worker/lib/placement.h"
 
-struct variable {
+struct variable { /* as psd knows it: a whole one, or a part of one */
     struct dt_declaration decl;
+    uint32_t whole; /* index of what the application declared */
+    uint64_t start; /* its first element in the application's buffer */
     uint64_t elements;
     uint32_t n_slices;
     uint32_t id;                /* on its ps task */
@@ -20,9 +23,19 @@ struct variable {
     _Atomic uint64_t *versions; /* owned: of each slice at its last pull; DT_NO_VERSION: none */
 };
 
+struct whole { /* as the application declared it: one buffer */
+    char name[DT_MAX_NAME + 1];
+    uint64_t elements;
+    uint32_t first; /* index of its first part in items; the others follow */
+    uint32_t n_parts;
+};
+
 struct declared {
     struct variable *items; /* owned */
     uint32_t n, cap;
+    struct whole *wholes; /* owned */
+    uint32_t n_wholes, cap_wholes;
+    struct partition partition; /* of those that are declared from here on */
     struct placement placement;
     bool closed; /* dtw_init was called */
 };

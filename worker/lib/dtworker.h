@@ -152,12 +152,22 @@ DTW_API enum dtw_status dtw_open(const struct dtw_options *options, struct dtw_c
 DTW_API enum dtw_status dtw_place(struct dtw_client *client, const char *name, unsigned task,
                                   struct dtw_error *err);
 
+/* Cut the variables that are declared from here on into parts along their first axis, so that one may lie on several
+ * ps tasks: "fixed:N" (N parts), "axis-size:MAX_BYTES[:MAX_PARTS]", "min-max:MAX_PARTS[:MIN_BYTES]" (MIN_BYTES
+ * 262144), as TensorFlow's partitioners count them, or "none". psd knows the parts as NAME/part_0, NAME/part_1, ...
+ * and places each like a variable; a pin of NAME is of all its parts, one of NAME/part_K comes first. The
+ * application still has one buffer a variable. A scalar stays whole. All workers partition alike, else
+ * dtw_init is DTW_MISMATCH. */
+DTW_API enum dtw_status dtw_partition(struct dtw_client *client, const char *how,
+                                      struct dtw_error *err);
+
 /* Declare the next variable; all workers declare the same ones in the same order, before dtw_init.
  * Does not talk to psd. *index (may be NULL) is 0, 1, ... */
 DTW_API enum dtw_status dtw_declare(struct dtw_client *client, const struct dtw_variable *variable,
                                     unsigned *index, struct dtw_error *err);
 
-/* Gives the initial values of variable `index`: fill values[0..n). Called in the thread of dtw_init. */
+/* Gives the initial values of variable `index`: fill values[0..n). Called in the thread of dtw_init; more than
+ * once with the same outcome where parts of the variable lie on several ps tasks, or psd was restarted. */
 typedef void dtw_init_fn(void *arg, unsigned index, float *values, uint64_t n);
 
 /* Send the declarations and wait until the initial values are complete: psd grants one worker the

@@ -53,30 +53,55 @@ send_values(struct dtw_client *client, uint32_t index, const float *values, enum
     return status;
 }
 
+/* The parts of a variable that the ps task holds, out of the values of the whole. */
 static enum dtw_status
-give_variable(struct dtw_client *client, uint32_t index, dtw_init_fn *fill, void *arg,
-              enum dt_status *raw, struct dtw_error *err)
+send_parts(struct dtw_client *client, const struct task *t, const struct whole *w,
+           const float *values, enum dt_status *raw, struct dtw_error *err)
 {
-    uint64_t n = client->declared.items[index].elements;
-    float *values = dtw_alloc(n);
+    enum dtw_status status = client_check_usable(client, err);
+    uint32_t i;
+
+    for (i = w->first; status == DTW_OK && i < w->first + w->n_parts; i++) {
+        if (client->declared.items[i].decl.task == t->index)
+            status = send_values(client, i, values, raw, err);
+    }
+    return status;
+}
+
+static enum dtw_status
+give_variable(struct dtw_client *client, const struct task *t, uint32_t index, dtw_init_fn *fill,
+              void *arg, enum dt_status *raw, struct dtw_error *err)
+{
+    const struct whole *w = &client->declared.wholes[index];
+    float *values = dtw_alloc(w->elements);
     enum dtw_status status;
 
     if (!values)
         return client_error(err, DTW_NO_MEMORY, "short of memory");
     client_exit(client);
-    fill(arg, index, values, n);
-    if (data_is_finite(values, n))
+    fill(arg, index, values, w->elements);
+    if (data_is_finite(values, w->elements))
         status = DTW_OK;
     else
         status = client_error(err, DTW_NOT_FINITE, "variable %s: NaN or Inf in its initial values",
-                              client->declared.items[index].decl.name);
+                              w->name);
     pthread_mutex_lock(&client->driver.lock);
     if (status == DTW_OK)
-        status = client_check_usable(client, err);
-    if (status == DTW_OK)
-        status = send_values(client, index, values, raw, err);
-    dtw_free(values, n);
+        status = send_parts(client, t, w, values, raw, err);
+    dtw_free(values, w->elements);
     return status;
+}
+
+static bool
+has_part(const struct dtw_client *client, const struct task *t, const struct whole *w)
+{
+    uint32_t i;
+
+    for (i = w->first; i < w->first + w->n_parts; i++) {
+        if (client->declared.items[i].decl.task == t->index)
+            return true;
+    }
+    return false;
 }
 
 static enum dtw_status
@@ -87,9 +112,9 @@ give_all(struct dtw_client *client, const struct task *t, dtw_init_fn *fill, voi
     uint64_t state;
     uint32_t i;
 
-    for (i = 0; i < client->declared.n && status == DTW_OK; i++) {
-        if (client->declared.items[i].decl.task == t->index)
-            status = give_variable(client, i, fill, arg, raw, err);
+    for (i = 0; i < client->declared.n_wholes && status == DTW_OK; i++) {
+        if (has_part(client, t, &client->declared.wholes[i]))
+            status = give_variable(client, t, i, fill, arg, raw, err);
     }
     if (status == DTW_OK)
         status = send_init_done(client, t, true, &state, raw, err);

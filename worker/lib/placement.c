@@ -81,13 +81,17 @@ choose_free(struct placement *p)
 }
 
 uint32_t
-placement_choose(struct placement *p, const char *name, uint64_t bytes)
+placement_choose(struct placement *p, const char *name, const char *whole, uint64_t bytes)
 {
-    struct pin *pin = find_pin(p, name);
-    uint32_t task = pin ? pin->task : choose_free(p);
+    struct pin *pin = find_pin(p, name), *of_whole = find_pin(p, whole);
+    uint32_t task;
 
     if (pin)
         pin->used = true;
+    if (of_whole)
+        of_whole->used = true;
+    pin = pin ? pin : of_whole;
+    task = pin ? pin->task : choose_free(p);
     p->bytes[task] += bytes;
     return task;
 }

@@ -35,8 +35,9 @@ void placement_deinit(struct placement *p);
 /* The variable `name` goes to `task`, whatever the policy says; the last call of a name counts. False: short
  * of memory. */
 bool placement_pin(struct placement *p, const char *name, uint32_t task);
-/* Choose the task of the next variable. */
-uint32_t placement_choose(struct placement *p, const char *name, uint64_t bytes);
+/* Choose the task of the next variable. A part of a variable goes where it is pinned, else where the whole
+ * one is: `whole` is its name (that of the variable itself when it has no parts). */
+uint32_t placement_choose(struct placement *p, const char *name, const char *whole, uint64_t bytes);
 /* The name of a pin that no variable had; NULL: none. */
 const char *placement_unused_pin(const struct placement *p);
 

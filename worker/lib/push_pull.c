@@ -21,12 +21,12 @@ check_gradients(const struct dtw_client *client, const struct data_request *r,
                    : client_error(err, DTW_INVALID,
                                   "a push without gradients has weight 0 and count 0");
     status = data_check_buffers(client, (const void *const *)r->gradients, "gradients", err);
-    for (i = 0; status == DTW_OK && i < client->declared.n; i++) {
-        const struct variable *v = &client->declared.items[i];
+    for (i = 0; status == DTW_OK && i < client->declared.n_wholes; i++) {
+        const struct whole *w = &client->declared.wholes[i];
 
-        if (!data_is_finite(r->gradients[i], v->elements))
+        if (!data_is_finite(r->gradients[i], w->elements))
             status = client_error(err, DTW_NOT_FINITE, "variable %s: NaN or Inf in the gradient",
-                                  v->decl.name);
+                                  w->name);
     }
     return status;
 }
@@ -132,8 +132,8 @@ total_elements(const struct dtw_client *client)
     uint64_t n = 0;
     uint32_t i;
 
-    for (i = 0; i < client->declared.n; i++)
-        n += client->declared.items[i].elements;
+    for (i = 0; i < client->declared.n_wholes; i++)
+        n += client->declared.wholes[i].elements;
     return n;
 }
 
@@ -144,10 +144,10 @@ copy_gradients(const struct dtw_client *client, const float *const *gradients, c
     float *copy = malloc(total_elements(client) * sizeof(float)), *at = copy;
     uint32_t i;
 
-    for (i = 0; copy && i < client->declared.n; i++) {
-        memcpy(at, gradients[i], client->declared.items[i].elements * sizeof(float));
+    for (i = 0; copy && i < client->declared.n_wholes; i++) {
+        memcpy(at, gradients[i], client->declared.wholes[i].elements * sizeof(float));
         views[i] = at;
-        at += client->declared.items[i].elements;
+        at += client->declared.wholes[i].elements;
     }
     return copy;
 }
@@ -156,7 +156,7 @@ static enum dtw_status
 push_copied(struct dtw_client *client, struct data_request *r, struct dtw_handle **handle,
             struct dtw_error *err)
 {
-    const float **views = calloc(client->declared.n, sizeof(*views));
+    const float **views = calloc(client->declared.n_wholes, sizeof(*views));
     float *copy = views ? copy_gradients(client, r->gradients, views) : NULL;
     enum dtw_status status = DTW_NO_MEMORY;
 
@@ -181,7 +181,7 @@ dtw_push_copy(struct dtw_client *client, const float *const *gradients, uint64_t
     if (status != DTW_OK)
         return status;
     client_exit(client);
-    if (!gradients || client->declared.n == 0)
+    if (!gradients || client->declared.n_wholes == 0)
         return begin(client, &r, NULL, handle, err);
     status = data_check_buffers(client, (const void *const *)gradients, "gradients", err);
     return status == DTW_OK ? push_copied(client, &r, handle, err) : status;

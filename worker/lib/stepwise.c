@@ -31,7 +31,7 @@ static struct stepwise *
 create(const struct dtw_client *client, const struct data_request *r)
 {
     struct stepwise *s = calloc(1, sizeof(*s));
-    uint32_t n = client->declared.n;
+    uint32_t n = client->declared.n_wholes;
 
     if (!s)
         return NULL;
@@ -126,7 +126,7 @@ give(struct dtw_handle *h, uint32_t index, const float *gradient, struct dtw_err
         return client_error(err, h->status, "%s", h->text);
     if (s->given[index])
         return client_error(err, DTW_INVALID, "variable %s: its gradient was given already",
-                            h->client->declared.items[index].decl.name);
+                            h->client->declared.wholes[index].name);
     s->given[index] = true;
     s->n_left--;
     if (!data_add_variable(h, index, gradient)) {
@@ -144,17 +144,17 @@ dtw_step_gradient(struct dtw_handle *handle, unsigned index, const float *gradie
                   struct dtw_error *err)
 {
     struct dtw_client *client = handle ? handle->client : NULL;
-    const struct variable *v;
+    const struct whole *w;
     enum dtw_status status;
 
     if (!handle || !handle->stepwise)
         return client_error(err, DTW_INVALID, "no handle of dtw_step_begin");
-    if (index >= client->declared.n || !gradient)
+    if (index >= client->declared.n_wholes || !gradient)
         return client_error(err, DTW_INVALID, "gradient: no such variable, or no buffer");
-    v = &client->declared.items[index];
-    if (!data_is_finite(gradient, v->elements))
+    w = &client->declared.wholes[index];
+    if (!data_is_finite(gradient, w->elements))
         return client_error(err, DTW_NOT_FINITE, "variable %s: NaN or Inf in the gradient",
-                            v->decl.name);
+                            w->name);
     status = client_enter_forked_only(client, err);
     if (status != DTW_OK)
         return status;

@@ -17,7 +17,7 @@ expect(struct placement *p, const uint64_t *sizes, const uint32_t *tasks, unsign
         char name[16];
 
         snprintf(name, sizeof(name), "v%u", i);
-        cr_assert_eq(placement_choose(p, name, sizes[i]), tasks[i], "variable %u", i);
+        cr_assert_eq(placement_choose(p, name, name, sizes[i]), tasks[i], "variable %u", i);
     }
 }
 
