@@ -68,6 +68,8 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
     if (!l)
         return dt_fail(err, DT_E_NO_MEMORY, "training loop: memory is short");
     l->plan = *plan;
+    if (!l->plan.link.ops)
+        l->plan.link = link_of_client(plan->client);
     l->n_variables = model_n_variables(plan->model);
     l->exchange = find_exchange(plan->algorithm->consistency);
     if (l->plan.window == 0)

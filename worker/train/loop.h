@@ -18,6 +18,7 @@
 #include "worker/lib/dtworker.h"
 #include "worker/train/algorithm.h"
 #include "worker/train/dataset.h"
+#include "worker/train/link.h"
 #include "worker/train/model.h"
 #include "worker/train/staleness.h"
 
@@ -43,6 +44,7 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     const struct dataset *train; /* NULL: a model without data */
     const struct dataset *test;  /* may be NULL or empty */
     struct dtw_client *client;   /* open, nothing declared; NULL when the algorithm needs no psd */
+    struct link link;            /* without ops: the client's own */
     uint32_t rank, workers, batch;
     uint32_t replicas;        /* K: threads, each with a batch a step; 0: one */
     uint64_t steps;           /* the end of the training, >= 1 */

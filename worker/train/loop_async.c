@@ -9,11 +9,9 @@
 static enum dtw_status
 async_pull(struct loop *l)
 {
-    struct dtw_handle *h = NULL;
+    const struct link *k = &l->plan.link;
 
-    enum dtw_status s = dtw_pull(l->plan.client, l->next, 0, &h, &l->err);
-    if (s == DTW_OK)
-        s = dtw_wait(h, -1, NULL, &l->err);
+    enum dtw_status s = k->ops->pull(k->self, l->next, 0, NULL, &l->err);
     if (s == DTW_OK)
         exchange_take_next(l);
     return s;
@@ -22,11 +20,12 @@ async_pull(struct loop *l)
 static enum dtw_status
 async_rejoin(struct loop *l)
 {
+    const struct link *k = &l->plan.link;
     enum dtw_status s;
 
     do {
         l->result.lives_lost++;
-        s = dtw_join(l->plan.client, NULL, &l->err);
+        s = k->ops->join(k->self, NULL, &l->err);
         if (s == DTW_OK)
             s = async_pull(l);
     } while (s == DTW_LOST);
@@ -36,11 +35,13 @@ async_rejoin(struct loop *l)
 static enum dtw_status
 async_begin(struct loop *l)
 {
+    const struct link *k = &l->plan.link;
+
     enum dtw_status s = exchange_declare(l);
     if (s == DTW_OK)
-        s = dtw_init(l->plan.client, exchange_fill, l, NULL, &l->err);
+        s = k->ops->init(k->self, exchange_fill, l, NULL, &l->err);
     if (s == DTW_OK && l->plan.wait_for_step > 0)
-        s = dtw_wait_step(l->plan.client, l->plan.wait_for_step, -1, &l->err);
+        s = k->ops->wait_step(k->self, l->plan.wait_for_step, &l->err);
     if (s == DTW_OK)
         s = async_pull(l);
     return s == DTW_LOST ? async_rejoin(l) : s;
@@ -65,14 +66,14 @@ async_step(struct loop *l, const struct loop_batch *batch)
     if (s != DTW_OK)
         return s;
     l->step += left < l->plan.window ? left : l->plan.window;
-    l->stopped_by_all = dtw_global_step(l->plan.client) >= dtw_stop_step(l->plan.client);
+    l->stopped_by_all = l->plan.link.ops->is_stopped(l->plan.link.self);
     return DTW_OK;
 }
 
 static void
 async_stop_all(struct loop *l)
 {
-    dtw_set_stop_step(l->plan.client, dtw_global_step(l->plan.client), 10000, NULL);
+    l->plan.link.ops->stop_all(l->plan.link.self);
 }
 
 /* Wait for the other workers, and take what they left. What fails here leaves the values of this worker's own
@@ -80,7 +81,7 @@ async_stop_all(struct loop *l)
 static void
 async_finish(struct loop *l)
 {
-    if (dtw_wait_step(l->plan.client, UINT64_MAX, -1, NULL) == DTW_OK)
+    if (l->plan.link.ops->wait_step(l->plan.link.self, UINT64_MAX, NULL) == DTW_OK)
         async_pull(l);
 }
 

@@ -51,7 +51,7 @@ exchange_declare(struct loop *l)
             .init = v->init,
             .seed = l->plan.seed,
         };
-        s = dtw_declare(l->plan.client, &d, NULL, &l->err);
+        s = l->plan.link.ops->declare(l->plan.link.self, &d, &l->err);
     }
     return s;
 }
@@ -68,9 +68,10 @@ exchange_fill(void *arg, unsigned index, float *values, uint64_t n)
 enum dtw_status
 exchange_push_pull(struct loop *l, const struct loop_batch *batch, struct dtw_result *r)
 {
+    const struct link *k = &l->plan.link;
     const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
 
     if (l->under_way)
         return overlap_finish(l, r);
-    return dtw_step(l->plan.client, g, l->next, batch->n_rows, batch->n_batches, r, &l->err);
+    return k->ops->step(k->self, g, l->next, batch->n_rows, batch->n_batches, r, &l->err);
 }

@@ -25,17 +25,14 @@ step_of_round(const struct loop *l, uint64_t round)
 static enum dtw_status
 pull(struct loop *l, uint64_t first)
 {
-    struct dtw_handle *h = NULL;
-    struct dtw_result r = {0};
+    const struct link *k = &l->plan.link;
 
     enum dtw_status s =
-        dtw_pull(l->plan.client, l->next, first < n_rounds(l) ? first : 0, &h, &l->err);
-    if (s == DTW_OK)
-        s = dtw_wait(h, -1, &r, &l->err);
+        k->ops->pull(k->self, l->next, first < n_rounds(l) ? first : 0, NULL, &l->err);
     if (s != DTW_OK)
         return s;
     exchange_take_next(l);
-    uint64_t round = dtw_worker_step(l->plan.client);
+    uint64_t round = l->plan.link.ops->worker_step(l->plan.link.self);
     l->step = step_of_round(l, round > first ? round : first);
     return DTW_OK;
 }
@@ -44,12 +41,13 @@ pull(struct loop *l, uint64_t first)
 static enum dtw_status
 rejoin(struct loop *l)
 {
+    const struct link *k = &l->plan.link;
     enum dtw_status s;
     uint64_t first = 0;
 
     do {
         l->result.lives_lost++;
-        s = dtw_join(l->plan.client, &first, &l->err);
+        s = k->ops->join(k->self, &first, &l->err);
         if (s == DTW_OK)
             s = pull(l, first);
     } while (s == DTW_LOST);
@@ -59,11 +57,12 @@ rejoin(struct loop *l)
 static enum dtw_status
 sync_begin(struct loop *l)
 {
+    const struct link *k = &l->plan.link;
     uint64_t first = 0;
 
     enum dtw_status s = exchange_declare(l);
     if (s == DTW_OK)
-        s = dtw_init(l->plan.client, exchange_fill, l, &first, &l->err);
+        s = k->ops->init(k->self, exchange_fill, l, &first, &l->err);
     if (s == DTW_OK)
         s = pull(l, first);
     if (s == DTW_LOST)
@@ -84,7 +83,7 @@ sync_step(struct loop *l, const struct loop_batch *batch)
         return s;
     exchange_count(l, batch, &r);
     exchange_take_next(l);
-    l->step = step_of_round(l, dtw_worker_step(l->plan.client));
+    l->step = step_of_round(l, l->plan.link.ops->worker_step(l->plan.link.self));
     return DTW_OK;
 }
 

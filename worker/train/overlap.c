@@ -51,7 +51,7 @@ overlap_finish(struct loop *l, struct dtw_result *result)
         return l->under_way_status;
     }
     l->under_way = NULL;
-    return dtw_wait(h, -1, result, &l->err);
+    return l->plan.link.ops->finish(l->plan.link.self, h, result, &l->err);
 }
 
 void
