@@ -22,7 +22,7 @@
 #define DT_MAX_RANKS 1024
 #define DT_MAX_TASKS 256
 #define DT_MAX_FEATURES 16
-#define DT_MAX_OPTIMIZER_PARAMS 8
+#define DT_MAX_OPTIMIZER_PARAMS 24
 #define DT_MAX_WAITED_RANKS 32 /* ranks named in PARKED and HEARTBEAT replies */
 #define DT_UUID_BYTES 16
 #define DT_NO_VERSION UINT64_MAX /* "none" where a version is optional */

@@ -65,6 +65,53 @@ kernel_divide(float *g, float divisor, size_t n)
 }
 
 CLONED void
+kernel_clip(float *out, const void *g, float limit, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        float x = load(g, i);
+
+        x = x > limit ? limit : x;
+        out[i] = x < -limit ? -limit : x;
+    }
+}
+
+CLONED void
+kernel_decay(float *out, const void *g, const float *w, float l2, size_t n)
+{
+    size_t i;
+
+    INDEPENDENT
+    for (i = 0; i < n; i++)
+        out[i] = load(g, i) + l2 * w[i];
+}
+
+CLONED double
+kernel_square_sum(const void *g, size_t n)
+{
+    double sums[8] = {0}, sum = 0;
+    size_t i, k;
+
+    for (i = 0; i + 8 <= n; i += 8) {
+        for (k = 0; k < 8; k++) {
+            double x = (double)load(g, i + k);
+
+            sums[k] += x * x;
+        }
+    }
+    for (; i < n; i++) {
+        double x = (double)load(g, i);
+
+        sums[i % 8] += x * x;
+    }
+    for (k = 0; k < 8; k++)
+        sum += sums[k];
+    return sum;
+}
+
+CLONED void
 kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n)
 {
     size_t i;

@@ -18,6 +18,12 @@ void kernel_scale(float *acc, const void *g, float scale, size_t n);
 void kernel_axpy(float *acc, const void *g, float scale, size_t n);
 /* g[i] /= divisor (in place) */
 void kernel_divide(float *g, float divisor, size_t n);
+/* out[i] = min(max(g[i], -limit), limit), with limit > 0; out may be g */
+void kernel_clip(float *out, const void *g, float limit, size_t n);
+/* out[i] = g[i] + l2 * w[i]; out may be g */
+void kernel_decay(float *out, const void *g, const float *w, float l2, size_t n);
+/* The sum of the squares in double: 8 sums of every eighth element each, added up in order */
+double kernel_square_sum(const void *g, size_t n);
 /* out[i] = w[i] - lr * g[i] */
 void kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n);
 /* a[i] = mu * a[i] + g[i]; out[i] = w[i] - lr * a[i], with the new a */

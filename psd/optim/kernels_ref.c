@@ -52,6 +52,40 @@ kernel_divide_ref(float *g, float divisor, size_t n)
 }
 
 void
+kernel_clip_ref(float *out, const void *g, float limit, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        out[i] = fminf(fmaxf(load(g, i), -limit), limit);
+}
+
+void
+kernel_decay_ref(float *out, const void *g, const float *w, float l2, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        out[i] = load(g, i) + multiply(l2, w[i]);
+}
+
+double
+kernel_square_sum_ref(const void *g, size_t n)
+{
+    double sum = 0;
+    size_t i, k;
+
+    for (k = 0; k < 8; k++) {
+        double part = 0;
+
+        for (i = k; i < n; i += 8)
+            part += (double)load(g, i) * (double)load(g, i);
+        sum += part;
+    }
+    return sum;
+}
+
+void
 kernel_sgd_ref(float *out, const float *w, const void *g, float lr, size_t n)
 {
     size_t i;

@@ -13,6 +13,9 @@
 void kernel_scale_ref(float *acc, const void *g, float scale, size_t n);
 void kernel_axpy_ref(float *acc, const void *g, float scale, size_t n);
 void kernel_divide_ref(float *g, float divisor, size_t n);
+void kernel_clip_ref(float *out, const void *g, float limit, size_t n);
+void kernel_decay_ref(float *out, const void *g, const float *w, float l2, size_t n);
+double kernel_square_sum_ref(const void *g, size_t n);
 void kernel_sgd_ref(float *out, const float *w, const void *g, float lr, size_t n);
 void kernel_momentum_ref(float *out, const float *w, float *a, const void *g, float lr, float mu,
                          size_t n);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "proto/base/error.h"
+#include "psd/optim/extras.h"
 
 #define OPTIMIZER_MAX_SLOTS 4
 #define OPTIMIZER_MAX_PARAMS 8
@@ -17,7 +18,8 @@ struct optimizer_rule;
 
 struct optimizer { /* a rule with its hyper-parameters; copied by value */
     const struct optimizer_rule *rule;
-    float params[OPTIMIZER_MAX_PARAMS];
+    float params[OPTIMIZER_MAX_PARAMS]; /* of the rule itself */
+    struct extras extras;
 };
 
 struct optimizer_param { /* name -> value as declared */
@@ -26,7 +28,7 @@ struct optimizer_param { /* name -> value as declared */
 };
 
 /* DT_R_BAD_VALUE with a sentence: unknown rule (the known ones are listed), unknown or missing
- * parameter, value out of range (lr must be finite and >= 0). */
+ * parameter, value out of range (lr must be finite and >= 0), extras that do not go together (extras.h). */
 enum dt_status optimizer_init(struct optimizer *o, const char *rule,
                               const struct optimizer_param *params, unsigned n,
                               struct dt_error *err);
@@ -37,6 +39,15 @@ bool optimizer_is_known(const char *rule);
 /* Does the rule of that name step against a gradient, at a rate (its parameter lr)? False for add, add-damped and assign,
  * which take what is pushed as it is, and for an unknown name. */
 bool optimizer_has_rate(const char *rule);
+
+/* The rate of the update from `version` to the next: lr by its schedule. Only of rules with a rate, as the
+ * next two. */
+float optimizer_rate(const struct optimizer *o, uint64_t version);
+/* Another lr from now on; the schedule goes on from it. */
+void optimizer_set_rate(struct optimizer *o, float lr);
+/* May its lr become that? DT_R_BAD_VALUE with a sentence: the rule has none, a value that optimizer_init would
+ * refuse, or a schedule that names its rates itself (piecewise). */
+enum dt_status optimizer_check_rate(const struct optimizer *o, float lr, struct dt_error *err);
 
 /* Slots: what a rule keeps beside the values of a slice. momentum, nesterov: momentum; adagrad: accumulator; adam: m, v,
  * beta1_power, beta2_power; rmsprop: ms, momentum (-centered: mg too); ftrl: accumulator, linear; sgd, add,

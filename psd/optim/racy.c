@@ -146,3 +146,12 @@ racy_assign(float *w, const void *g, size_t n)
     for (i = 0; i < n; i++)
         racy_store(&w[i], own(g, i));
 }
+
+void
+racy_decay(float *out, const void *g, const float *w, float l2, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        out[i] = own(g, i) + l2 * racy_load(&w[i]);
+}

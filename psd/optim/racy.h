@@ -26,6 +26,8 @@ void racy_ftrl(float *w, float *sq, float *z, const void *g, struct kernel_ftrl_
                size_t n);
 void racy_add(float *w, const void *g, size_t n);
 void racy_assign(float *w, const void *g, size_t n);
+/* As kernel_decay with a gradient of one's own: only w is read while others write it. */
+void racy_decay(float *out, const void *g, const float *w, float l2, size_t n);
 
 /* One number that several threads use: a slot of one element. */
 float racy_load(const float *x);

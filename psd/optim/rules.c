@@ -18,13 +18,13 @@
 static void
 apply_sgd(const struct update *u)
 {
-    kernel_sgd(u->out, u->w, u->g, u->params[0], u->n);
+    kernel_sgd(u->out, u->w, u->g, u->rate, u->n);
 }
 
 static void
 racy_apply_sgd(const struct update *u)
 {
-    racy_sgd(u->out, u->g, u->params[0], u->n);
+    racy_sgd(u->out, u->g, u->rate, u->n);
 }
 
 enum { MOMENTUM_LR, MOMENTUM_MU };
@@ -33,28 +33,26 @@ enum { MOMENTUM_LR, MOMENTUM_MU };
 static void
 apply_momentum(const struct update *u)
 {
-    kernel_momentum(u->out, u->w, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU],
-                    u->n);
+    kernel_momentum(u->out, u->w, u->slots[0], u->g, u->rate, u->params[MOMENTUM_MU], u->n);
 }
 
 static void
 racy_apply_momentum(const struct update *u)
 {
-    racy_momentum(u->out, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU], u->n);
+    racy_momentum(u->out, u->slots[0], u->g, u->rate, u->params[MOMENTUM_MU], u->n);
 }
 
 /* a = mu * a + g; w -= lr * g + lr * mu * a */
 static void
 apply_nesterov(const struct update *u)
 {
-    kernel_nesterov(u->out, u->w, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU],
-                    u->n);
+    kernel_nesterov(u->out, u->w, u->slots[0], u->g, u->rate, u->params[MOMENTUM_MU], u->n);
 }
 
 static void
 racy_apply_nesterov(const struct update *u)
 {
-    racy_nesterov(u->out, u->slots[0], u->g, u->params[MOMENTUM_LR], u->params[MOMENTUM_MU], u->n);
+    racy_nesterov(u->out, u->slots[0], u->g, u->rate, u->params[MOMENTUM_MU], u->n);
 }
 
 enum { ADAGRAD_LR, ADAGRAD_START, ADAGRAD_EPS };
@@ -65,7 +63,7 @@ apply_adagrad(const struct update *u)
 {
     const float *p = u->params;
 
-    kernel_adagrad(u->out, u->w, u->slots[0], u->g, p[ADAGRAD_LR], p[ADAGRAD_EPS], u->n);
+    kernel_adagrad(u->out, u->w, u->slots[0], u->g, u->rate, p[ADAGRAD_EPS], u->n);
 }
 
 static void
@@ -73,7 +71,7 @@ racy_apply_adagrad(const struct update *u)
 {
     const float *p = u->params;
 
-    racy_adagrad(u->out, u->slots[0], u->g, p[ADAGRAD_LR], p[ADAGRAD_EPS], u->n);
+    racy_adagrad(u->out, u->slots[0], u->g, u->rate, p[ADAGRAD_EPS], u->n);
 }
 
 /* An element whose gradients were all zero would become 0 / 0. */
@@ -90,10 +88,12 @@ enum { ADAM_M, ADAM_V, ADAM_BETA1_POWER, ADAM_BETA2_POWER };
 
 /* The powers are those of this step, t: they start at beta^1 and go on to t + 1 after use. */
 static struct kernel_adam_step
-adam_step(const float *p, float power1, float power2)
+adam_step(const struct update *u, float power1, float power2)
 {
+    const float *p = u->params;
+
     return (struct kernel_adam_step){
-        .alpha = p[ADAM_LR] * sqrtf(1 - power2) / (1 - power1),
+        .alpha = u->rate * sqrtf(1 - power2) / (1 - power1),
         .m_share = 1 - p[ADAM_BETA1],
         .v_share = 1 - p[ADAM_BETA2],
         .eps = p[ADAM_EPS],
@@ -103,26 +103,35 @@ adam_step(const float *p, float power1, float power2)
 static void
 apply_adam(const struct update *u)
 {
-    const float *p = u->params;
-    float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
+    const float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
 
     kernel_adam(u->out, u->w, u->slots[ADAM_M], u->slots[ADAM_V], u->g,
-                adam_step(p, *power1, *power2), u->n);
-    *power1 *= p[ADAM_BETA1];
-    *power2 *= p[ADAM_BETA2];
+                adam_step(u, *power1, *power2), u->n);
+}
+
+static void
+advance_adam(const struct update *u)
+{
+    *u->slots[ADAM_BETA1_POWER] *= u->params[ADAM_BETA1];
+    *u->slots[ADAM_BETA2_POWER] *= u->params[ADAM_BETA2];
 }
 
 static void
 racy_apply_adam(const struct update *u)
 {
-    const float *p = u->params;
-    float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
-    float power1_now = racy_load(power1), power2_now = racy_load(power2);
+    const float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
 
     racy_adam(u->out, u->slots[ADAM_M], u->slots[ADAM_V], u->g,
-              adam_step(p, power1_now, power2_now), u->n);
-    racy_store(power1, power1_now * p[ADAM_BETA1]);
-    racy_store(power2, power2_now * p[ADAM_BETA2]);
+              adam_step(u, racy_load(power1), racy_load(power2)), u->n);
+}
+
+static void
+racy_advance_adam(const struct update *u)
+{
+    float *power1 = u->slots[ADAM_BETA1_POWER], *power2 = u->slots[ADAM_BETA2_POWER];
+
+    racy_store(power1, racy_load(power1) * u->params[ADAM_BETA1]);
+    racy_store(power2, racy_load(power2) * u->params[ADAM_BETA2]);
 }
 
 static const char *
@@ -135,25 +144,25 @@ enum { RMSPROP_LR, RMSPROP_RHO, RMSPROP_MU, RMSPROP_EPS };
 enum { RMSPROP_MS, RMSPROP_MOM, RMSPROP_MG };
 
 static struct kernel_rmsprop_step
-rmsprop_step(const float *p)
+rmsprop_step(const struct update *u)
 {
-    return (struct kernel_rmsprop_step){p[RMSPROP_LR], 1 - p[RMSPROP_RHO], p[RMSPROP_MU],
-                                        p[RMSPROP_EPS]};
+    const float *p = u->params;
+
+    return (struct kernel_rmsprop_step){u->rate, 1 - p[RMSPROP_RHO], p[RMSPROP_MU], p[RMSPROP_EPS]};
 }
 
 /* ms += (g * g - ms) * (1 - rho); mom = mu * mom + lr * g / sqrt(ms + eps); w -= mom */
 static void
 apply_rmsprop(const struct update *u)
 {
-    kernel_rmsprop(u->out, u->w, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM], u->g,
-                   rmsprop_step(u->params), u->n);
+    kernel_rmsprop(u->out, u->w, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM], u->g, rmsprop_step(u),
+                   u->n);
 }
 
 static void
 racy_apply_rmsprop(const struct update *u)
 {
-    racy_rmsprop(u->out, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM], u->g, rmsprop_step(u->params),
-                 u->n);
+    racy_rmsprop(u->out, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM], u->g, rmsprop_step(u), u->n);
 }
 
 /* The same about the mean: mg += (g - mg) * (1 - rho); the root of max(ms - mg * mg, 0) + eps */
@@ -161,7 +170,7 @@ static void
 apply_rmsprop_centered(const struct update *u)
 {
     kernel_rmsprop_centered(u->out, u->w, u->slots[RMSPROP_MS], u->slots[RMSPROP_MOM],
-                            u->slots[RMSPROP_MG], u->g, rmsprop_step(u->params), u->n);
+                            u->slots[RMSPROP_MG], u->g, rmsprop_step(u), u->n);
 }
 
 /* The root may become that of eps alone. */
@@ -173,32 +182,33 @@ check_rmsprop(const float *p)
 
 enum { FTRL_LR, FTRL_L1, FTRL_L2, FTRL_START };
 enum { FTRL_SQ, FTRL_Z };
+#define FTRL_LEAST_RATE 1e-30f
 
 static struct kernel_ftrl_step
-ftrl_step(const float *p)
+ftrl_step(const struct update *u)
 {
-    return (struct kernel_ftrl_step){p[FTRL_LR], p[FTRL_L1], p[FTRL_L2]};
+    /* an exponential decay becomes 0 at last */
+    float lr = u->rate > FTRL_LEAST_RATE ? u->rate : FTRL_LEAST_RATE;
+
+    return (struct kernel_ftrl_step){lr, u->params[FTRL_L1], u->params[FTRL_L2]};
 }
 
 /* FTRL-proximal; kernels.h. z starts at 0: a first value other than 0 is forgotten at the first update. */
 static void
 apply_ftrl(const struct update *u)
 {
-    kernel_ftrl(u->out, u->w, u->slots[FTRL_SQ], u->slots[FTRL_Z], u->g, ftrl_step(u->params),
-                u->n);
+    kernel_ftrl(u->out, u->w, u->slots[FTRL_SQ], u->slots[FTRL_Z], u->g, ftrl_step(u), u->n);
 }
 
 static void
 racy_apply_ftrl(const struct update *u)
 {
-    racy_ftrl(u->out, u->slots[FTRL_SQ], u->slots[FTRL_Z], u->g, ftrl_step(u->params), u->n);
+    racy_ftrl(u->out, u->slots[FTRL_SQ], u->slots[FTRL_Z], u->g, ftrl_step(u), u->n);
 }
 
 static const char *
 check_ftrl(const float *p)
 {
-    if (p[FTRL_LR] == 0)
-        return "lr is 0, must be above 0";
     return p[FTRL_START] == 0 ? "initial_accumulator is 0, must be above 0" : NULL;
 }
 
@@ -299,6 +309,8 @@ static const struct optimizer_rule table[] = {
         .check = check_adam,
         .apply = apply_adam,
         .apply_racy = racy_apply_adam,
+        .advance = advance_adam,
+        .advance_racy = racy_advance_adam,
     },
     {
         .name = "rmsprop",
@@ -324,6 +336,7 @@ static const struct optimizer_rule table[] = {
     },
     {
         .name = "ftrl",
+        .positive_rate = true,
         .n_params = 4,
         .params = {[FTRL_LR] = LR,
                    [FTRL_L1] = {.name = "l1", .below = HUGE_VALF},

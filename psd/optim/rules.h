@@ -30,6 +30,7 @@ struct slot_rule {
 /* What an apply function gets: one slice. slots[i] are updated in place. */
 struct update {
     const float *params;
+    float rate; /* params[0], lr, by its schedule; rules without a rate: 0 */
     float *out;
     const float *w;
     float *const *slots;
@@ -40,8 +41,9 @@ struct update {
 
 struct optimizer_rule {
     const char *name;
+    bool positive_rate; /* it divides by its rate */
     unsigned n_params;
-    struct param_rule params[OPTIMIZER_MAX_PARAMS];
+    struct param_rule params[OPTIMIZER_MAX_PARAMS]; /* lr is the first, where a rule has a rate */
     unsigned n_slots;
     struct slot_rule slots[OPTIMIZER_MAX_SLOTS];
     /* What ranges cannot say; may be NULL. The text is what is wrong, NULL if nothing. */
@@ -49,6 +51,9 @@ struct optimizer_rule {
     void (*apply)(const struct update *u);
     void (*apply_racy)(const struct update *u); /* out is w; NULL: not without exclusion */
     bool is_damped; /* optimizer_apply_damped; apply is then the case of staleness 0 */
+    /* Slots of one element, once an update: apply may be called for one part of a slice after the other. */
+    void (*advance)(const struct update *u); /* may be NULL, as the next */
+    void (*advance_racy)(const struct update *u);
 };
 
 const struct optimizer_rule *rules_at(unsigned index); /* NULL: past the end */

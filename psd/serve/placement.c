@@ -2,7 +2,7 @@
  * placement.c - the operator's question where the variables of a job are held. Shard 0, admin socket
  * only: the declarations with the homes of all slices are immutable and shard 0 has them.
  *
- * A reply is one page: DT_PLACEMENT_PAGE variables, the longest of which take less than 2 KiB each, so
+ * A reply is one page: DT_PLACEMENT_PAGE variables, the longest of which take less than 4 KiB each, so
  * that a page always fits into a body.
  */
 #include "proto/wire/placement.h"

@@ -96,6 +96,28 @@ Test(rules, further_parameters_reach_psd)
     cr_assert_float_eq(train(&v), w, 1e-6);
 }
 
+/* Momentum with clip, decay and an exponential rate, as a client declares them. */
+Test(rules, extras_change_the_gradient_and_the_rate)
+{
+    const struct dtw_param params[] = {{"weight_decay", 0.25f},
+                                       {"clip_value", 1},
+                                       {"exponential.rate", 0.5f},
+                                       {"exponential.steps", 1},
+                                       {"warmup", 2}};
+    const struct dtw_variable v = {
+        .name = "a", .optimizer = "momentum", .lr = 0.5f, .params = params, .n_params = 5};
+    static const double g[] = {0.5, 0.25, -1}; /* the last one is -2, clipped */
+    static const double rate[] = {0.25, 0.25, 0.125};
+    double a = 0, w = 0;
+    unsigned i;
+
+    for (i = 0; i < 3; i++) {
+        a = (double)0.9f * a + g[i] + 0.25 * w;
+        w -= rate[i] * a;
+    }
+    cr_assert_float_eq(train(&v), w, 1e-6);
+}
+
 Test(rules, a_parameter_that_the_rule_does_not_have_is_refused_by_psd)
 {
     const struct dtw_param params[] = {{"beta1", 1}};

@@ -112,7 +112,8 @@ struct dtw_param { /* a parameter of an optimizer: {"beta1", 0.8f} */
  * eps 1e-8); rmsprop and rmsprop-centered (rho .9, momentum 0, eps 1e-10; the latter not with locking none);
  * ftrl (l1 0, l2 0, initial_accumulator .1; initial values are forgotten at the first update); add (w += what
  * is pushed), add-damped (w += what is pushed / (its staleness + 1), not with locking none) and assign (w = what is
- * pushed), which have no lr. The equations are those of TensorFlow. */
+ * pushed), which have no lr. The equations are those of TensorFlow. Rules with an lr also take clip_value,
+ * weight_decay, warmup and the parameters of one schedule ("cosine.steps", ...; libdtworker(3)). */
 struct dtw_variable {
     const char *name;
     unsigned n_dims;

@@ -26,6 +26,9 @@ union kernel {
     void *address;
     void (*axpy)(float *acc, const void *g, float scale, size_t n);
     void (*divide)(float *g, float divisor, size_t n);
+    void (*clip)(float *out, const void *g, float limit, size_t n);
+    void (*decay)(float *out, const void *g, const float *w, float l2, size_t n);
+    double (*square_sum)(const void *g, size_t n);
     void (*sgd)(float *out, const float *w, const void *g, float lr, size_t n);
     void (*adagrad)(float *out, const float *w, float *a, const void *g, float lr, float eps,
                     size_t n);
@@ -170,6 +173,30 @@ Test(clones, divide)
     unsigned n_clones = find_clones("kernel_divide", k);
 
     COMPARE(k, n_clones, ((void)g, k[c].divide(got, 7, n)), kernel_divide_ref(want, 7, n))
+}
+
+Test(clones, clip)
+{
+    union kernel k[MAX_CLONES];
+    unsigned n_clones = find_clones("kernel_clip", k);
+
+    COMPARE(k, n_clones, k[c].clip(got, g, 0.1f, n), kernel_clip_ref(want, g, 0.1f, n))
+}
+
+Test(clones, decay)
+{
+    union kernel k[MAX_CLONES];
+    unsigned n_clones = find_clones("kernel_decay", k);
+
+    COMPARE(k, n_clones, k[c].decay(got, g, got, 0.3f, n), kernel_decay_ref(want, g, want, 0.3f, n))
+}
+
+Test(clones, square_sum)
+{
+    union kernel k[MAX_CLONES];
+    unsigned n_clones = find_clones("kernel_square_sum", k);
+
+    COMPARE(k, n_clones, cr_assert(k[c].square_sum(g, n) == kernel_square_sum_ref(g, n)), (void)g)
 }
 
 Test(clones, sgd)

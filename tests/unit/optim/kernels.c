@@ -83,6 +83,49 @@ Test(kernels, scale)
 }
 
 static void
+check_clip_and_decay(const struct inputs *in)
+{
+    float *a = copy_of(in), *b = copy_of(in);
+    size_t i;
+
+    kernel_clip(a, in->at, 0.25f, in->n);
+    kernel_clip_ref(b, in->at, 0.25f, in->n);
+    same_bits(a, b, in->n);
+    for (i = 0; i < in->n; i++)
+        cr_assert_eq(a[i], in->g[i] > .25f ? .25f : in->g[i] < -.25f ? -.25f : in->g[i]);
+    kernel_decay(a, in->at, in->w, 0.3f, in->n);
+    kernel_decay_ref(b, in->at, in->w, 0.3f, in->n);
+    same_bits(a, b, in->n);
+    for (i = 0; i < in->n; i++)
+        cr_assert_float_eq(a[i], (double)in->g[i] + (double)0.3f * (double)in->w[i],
+                           1e-6 * (fabs((double)in->g[i]) + fabs((double)in->w[i])));
+    free(a);
+    free(b);
+}
+
+Test(kernels, clip_and_decay)
+{
+    each_case(check_clip_and_decay);
+}
+
+static void
+check_square_sum(const struct inputs *in)
+{
+    double got = kernel_square_sum(in->at, in->n), want = 0;
+    size_t i;
+
+    for (i = 0; i < in->n; i++)
+        want += (double)in->g[i] * (double)in->g[i];
+    cr_assert_eq(got, kernel_square_sum_ref(in->at, in->n));
+    cr_assert_float_eq(got, want, 1e-12 * want);
+}
+
+Test(kernels, square_sum)
+{
+    each_case(check_square_sum);
+}
+
+static void
 check_axpy(const struct inputs *in)
 {
     float *a = copy_of(in), *b = copy_of(in);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const size_t sample_sizes[N_SIZES] = {0, 1, 7, 8, 9, 15, 33, 1000, 262143, 262144};
+const size_t sample_sizes[N_SIZES] = {0, 1, 7, 8, 9, 15, 33, 1000, 262143, 262144, 262145};
 
 float *
 samples(unsigned seed, size_t n)

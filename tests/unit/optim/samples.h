@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#define N_SIZES 10
+#define N_SIZES 11
 extern const size_t sample_sizes[N_SIZES];
 
 /* n numbers of many magnitudes and both signs; the caller frees. Never NULL, also for n = 0. */

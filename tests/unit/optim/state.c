@@ -27,7 +27,7 @@ state_create(const char *rule, const struct optimizer_param *params, const float
     struct dt_error err;
     unsigned n_params = 0, i;
 
-    while (n_params < OPTIMIZER_MAX_PARAMS && params[n_params].name)
+    while (n_params < STATE_MAX_PARAMS && params[n_params].name)
         n_params++;
     cr_assert_eq(optimizer_init(&s.optimizer, rule, params, n_params, &err), DT_OK, "%s", err.text);
     memcpy(s.w, w, n * sizeof(*w));

@@ -6,6 +6,8 @@
 
 #include "psd/optim/optimizer.h"
 
+#define STATE_MAX_PARAMS 24
+
 struct state {
     struct optimizer optimizer;
     size_t n;
@@ -13,7 +15,7 @@ struct state {
     float *slots[OPTIMIZER_MAX_SLOTS]; /* owned */
 };
 
-/* Up to 8 parameters, ended by one without a name. The test fails when they are refused. */
+/* Up to STATE_MAX_PARAMS parameters, ended by one without a name. The test fails when they are refused. */
 struct state state_create(const char *rule, const struct optimizer_param *params, const float *w,
                           size_t n);
 void state_destroy(struct state *s);

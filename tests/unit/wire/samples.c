@@ -73,7 +73,7 @@ sample_declaration(struct dt_declaration *d)
     fill_text(d->optimizer, sizeof(d->optimizer), 'o');
     d->n_params = DT_MAX_OPTIMIZER_PARAMS;
     for (i = 0; i < d->n_params; i++) {
-        snprintf(d->params[i].name, sizeof(d->params[i].name), "param%u", i);
+        snprintf(d->params[i].name, sizeof(d->params[i].name), "param%02u", i);
         d->params[i].value = i % 2 ? 3.4028234e38f : -1e-45f;
     }
     fill_text(d->init, sizeof(d->init), 'i');
