@@ -23,9 +23,10 @@ struct row {
     bool wide; /* int64_t, else uint32_t */
     int64_t def, min, max;
     const char *choices[MAX_CHOICES]; /* texts on the wire; [0] NULL: a number */
+    size_t text_bytes;                /* a text with its NUL; 0: none */
 };
 
-#define FIELD(name) #name, offsetof(struct dt_job_params, name)
+#define FIELD(name) .key = #name, .offset = offsetof(struct dt_job_params, name)
 
 static const struct row table[] = {
     {FIELD(workers), false, 1, 1, DT_MAX_RANKS, {NULL}},
@@ -40,6 +41,8 @@ static const struct row table[] = {
     {FIELD(round_timeout_ms), true, 0, 0, YEAR_MS, {NULL}},
     {FIELD(max_bad), false, 10, 0, INT32_MAX, {NULL}},
     {FIELD(max_staleness), true, -1, -1, INT64_MAX, {NULL}},
+    {FIELD(deterministic), false, 0, 0, 1, {"no", "yes", NULL}},
+    {FIELD(kernel), .text_bytes = DT_KERNEL_BYTES},
 };
 
 #define N_ROWS (sizeof(table) / sizeof(table[0]))
@@ -77,8 +80,16 @@ dt_job_params_default(struct dt_job_params *p)
     size_t i;
 
     memset(p, 0, sizeof(*p));
-    for (i = 0; i < N_ROWS; i++)
-        set(p, &table[i], table[i].def);
+    for (i = 0; i < N_ROWS; i++) {
+        if (!table[i].text_bytes)
+            set(p, &table[i], table[i].def);
+    }
+}
+
+static const char *
+get_text(const struct dt_job_params *p, const struct row *row)
+{
+    return (const char *)p + row->offset;
 }
 
 /* The wire text of an enumeration's value; NULL: it is none, or the value has no text. */
@@ -88,6 +99,13 @@ choice_text(const struct row *row, int64_t v)
     return v >= 0 && v < MAX_CHOICES ? row->choices[v] : NULL;
 }
 
+/* The value as a text; NULL: it is a number. */
+static const char *
+value_text(const struct dt_job_params *p, const struct row *row)
+{
+    return row->text_bytes ? get_text(p, row) : choice_text(row, get(p, row));
+}
+
 void
 dt_job_params_encode(struct dt_buffer *body, const struct dt_job_params *p)
 {
@@ -95,14 +113,13 @@ dt_job_params_encode(struct dt_buffer *body, const struct dt_job_params *p)
 
     dt_write_map(body, N_ROWS);
     for (i = 0; i < N_ROWS; i++) {
-        int64_t v = get(p, &table[i]);
-        const char *text = choice_text(&table[i], v);
+        const char *text = value_text(p, &table[i]);
 
         dt_write_str(body, table[i].key);
         if (text)
             dt_write_str(body, text);
         else
-            dt_write_i64(body, v);
+            dt_write_i64(body, get(p, &table[i]));
     }
 }
 
@@ -124,6 +141,20 @@ decode_choice(struct dt_reader *r, const struct row *row, int64_t *v, struct dt_
                    row->choices[2] ? row->choices[2] : "");
 }
 
+/* Printable: it stands in logs. */
+static enum dt_status
+decode_text(struct dt_reader *r, struct dt_job_params *p, const struct row *row,
+            struct dt_error *err)
+{
+    char *text = (char *)p + row->offset;
+
+    dt_read_text(r, text, row->text_bytes);
+    if (!r->failed)
+        return DT_OK;
+    return dt_fail(err, DT_R_BAD_VALUE, "job parameter %s: must be a text of at most %zu bytes",
+                   row->key, row->text_bytes - 1);
+}
+
 static enum dt_status
 decode_value(struct dt_reader *r, struct dt_job_params *p, const struct row *row,
              struct dt_error *err)
@@ -131,6 +162,8 @@ decode_value(struct dt_reader *r, struct dt_job_params *p, const struct row *row
     enum dt_status status = DT_OK;
     int64_t v = 0;
 
+    if (row->text_bytes)
+        return decode_text(r, p, row, err);
     if (row->choices[0]) {
         status = decode_choice(r, row, &v, err);
     } else {
@@ -197,14 +230,22 @@ dt_job_params_decode(struct dt_job_params *p, const void *body, size_t bytes, st
 }
 
 static void
-print_value(const struct row *row, int64_t v, char out[32])
+print_value(const struct dt_job_params *p, const struct row *row, char out[32])
 {
-    const char *text = choice_text(row, v);
+    const char *text = value_text(p, row);
 
     if (text)
-        snprintf(out, 32, "%s", text);
+        snprintf(out, 32, "%s", *text ? text : "none");
     else
-        snprintf(out, 32, "%" PRId64, v);
+        snprintf(out, 32, "%" PRId64, get(p, row));
+}
+
+static bool
+is_equal(const struct row *row, const struct dt_job_params *a, const struct dt_job_params *b)
+{
+    if (row->text_bytes)
+        return !strcmp(get_text(a, row), get_text(b, row));
+    return get(a, row) == get(b, row);
 }
 
 enum dt_status
@@ -215,12 +256,10 @@ dt_job_params_compare(const struct dt_job_params *job, const struct dt_job_param
     size_t i;
 
     for (i = 0; i < N_ROWS; i++) {
-        int64_t a = get(job, &table[i]), b = get(mine, &table[i]);
-
-        if (a == b)
+        if (is_equal(&table[i], job, mine))
             continue;
-        print_value(&table[i], a, has);
-        print_value(&table[i], b, says);
+        print_value(job, &table[i], has);
+        print_value(mine, &table[i], says);
         return dt_fail(err, DT_R_MISMATCH, "%s: the job has %s, this worker says %s", table[i].key,
                        has, says);
     }

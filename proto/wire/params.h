@@ -12,6 +12,8 @@
 enum dt_consistency { DT_SYNC = 0, DT_ASYNC = 1, DT_SSP = 2 };
 enum dt_reduce { DT_REDUCE_MEAN = 0, DT_REDUCE_COUNT = 1, DT_REDUCE_SUM = 2 };
 enum dt_locking { DT_LOCK_SLICE = 0, DT_LOCK_NONE = 1, DT_LOCK_VARIABLE = 2 };
+#define DT_KERNEL_BYTES 24 /* a word, with its NUL */
+
 enum dt_on_loss { DT_ON_LOSS_SHRINK = 0, DT_ON_LOSS_FAIL = 1 };
 
 struct dt_job_params {
@@ -29,6 +31,9 @@ struct dt_job_params {
         max_bad; /* "max_bad": refused pushes in a row before a worker is told to stop; 0 = never; default 10 */
     int64_t
         max_staleness; /* "max_staleness": updates between pull and push, asynchronous jobs; -1 = any (default) */
+    uint32_t deterministic; /* "deterministic": "no" (default) | "yes": sums in rank order */
+    char
+        kernel[DT_KERNEL_BYTES]; /* "kernel": what computes the gradients; "" (default): not told */
 };
 
 void dt_job_params_default(struct dt_job_params *p); /* workers = 1 */

@@ -93,6 +93,7 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
         .n_shards = c->shard->shared->config.n_shards,
         .ranks = DT_MAX_RANKS, /* whoever may still join has a push row in each slice */
         .racy = params->locking == DT_LOCK_NONE,
+        .held = params->deterministic ? params->workers - 1 : 0,
     };
     uint64_t quota = atomic_load(&c->shard->shared->limits.memory_quota);
     struct declared *d;
@@ -104,9 +105,11 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
     if (bytes > quota)
         return dt_fail(
             err, DT_R_QUOTA,
-            "the variables need %llu bytes, memory_quota allows a job %llu: raise it or use more "
+            "the variables need %llu bytes%s, memory_quota allows a job %llu: raise it or use more "
             "ps tasks",
-            (unsigned long long)bytes, (unsigned long long)quota);
+            (unsigned long long)bytes,
+            where.held ? ", with the gradients that wait for rank order" : "",
+            (unsigned long long)quota);
     d = declared_create(l->items, l->n, &where, c->shard->pool);
     if (!d)
         return dt_fail(err, DT_R_QUOTA, "psd is short of memory");

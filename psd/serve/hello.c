@@ -9,7 +9,7 @@
 #include "psd/serve/control.h"
 
 /* What this psd offers beyond the protocol's core; clients look for names they know. */
-static const char features[][24] = {"sync", "async", "locking-none"};
+static const char features[][24] = {"sync", "async", "locking-none", "deterministic"};
 #define N_FEATURES (sizeof(features) / sizeof(features[0]))
 
 /* The listener that the client used: the same ipc path, or the tcp listener with its port. */
@@ -180,6 +180,12 @@ admit(struct call *c, struct control_job *job, const struct dt_hello *hello)
         reply_status(c->out, &c->to, DT_R_LEFT, "this worker has left", view_step(job->view));
     else if (worker_is_live(w) && same)
         resume(c, job, w, hello);
+    else if (job->view->job->params.deterministic && (!w->known || w->state != WORKER_MISSING) &&
+             !worker_is_live(w))
+        reply_reject(c->out, &c->to, DT_R_MISMATCH,
+                     "rank %u would join late: job %s is deterministic and takes each of its %u "
+                     "ranks once",
+                     hello->rank, hello->job, job->view->job->params.workers);
     else if (worker_is_live(w))
         reply_reject(c->out, &c->to, DT_R_RANK_TAKEN,
                      "rank %u of job %s is taken by pid %llu on host %s", hello->rank, hello->job,
@@ -192,6 +198,27 @@ static bool
 is_replaceable(const struct control_job *job)
 {
     return job->view->job->state != JOB_OPEN || control_is_suspended(job);
+}
+
+/* Whatever would let the sum of a round depend on time, or on the machine of a worker. */
+static enum dt_status
+check_deterministic(const struct dt_job_params *p, struct dt_error *err)
+{
+    if (p->consistency != DT_SYNC)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "deterministic: updates of an asynchronous job come in any order");
+    if (p->aggregate && p->aggregate < p->workers)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "deterministic: aggregate %u of %u workers drops whoever is late: use 0",
+                       p->aggregate, p->workers);
+    if (p->on_loss != DT_ON_LOSS_FAIL)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "deterministic: on_loss shrink goes on with other sums: use fail");
+    if (!p->kernel[0])
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "deterministic: kernel is missing: a word for what computes the gradients, "
+                       "to be compared between workers");
+    return DT_OK;
 }
 
 /* Combinations that make no sense, and what this psd does not offer. */
@@ -211,7 +238,7 @@ check_params(const struct dt_job_params *p, struct dt_error *err)
     if (p->consistency != DT_SYNC && (p->aggregate || p->round_timeout_ms))
         return dt_fail(err, DT_R_BAD_VALUE,
                        "aggregate and round_timeout: an asynchronous job has no rounds");
-    return DT_OK;
+    return p->deterministic ? check_deterministic(p, err) : DT_OK;
 }
 
 static struct control_job *

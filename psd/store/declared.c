@@ -14,8 +14,8 @@ slice_charge(uint64_t elements, uint32_t i, const struct optimizer *o,
              const struct declared_place *where)
 {
     uint32_t n = dt_slice_elements(elements, i), replicas = where->racy ? where->n_shards : 1;
-    uint64_t bytes =
-        2 * dt_block_charge(n * sizeof(float)); /* values and one accumulator or copy */
+    uint64_t bytes = (2 + (uint64_t)where->held) *
+                     dt_block_charge(n * sizeof(float)); /* values and one accumulator or copy */
     unsigned k;
 
     for (k = 0; o && k < optimizer_n_slots(o); k++)

@@ -43,6 +43,7 @@ struct declared_place { /* where declarations come to live */
     uint32_t n_shards;
     uint32_t ranks; /* push rows a slice */
     bool racy;      /* locking none */
+    uint32_t held;  /* gradients a slice that may wait for rank order; deterministic jobs */
 };
 
 /* What `n` declarations are charged to memory_quota. To be checked before declared_create: homes alone

@@ -136,16 +136,49 @@ store_fate(struct push_row *row, const struct push *p, enum dt_fate fate, uint64
     return fate;
 }
 
+/* The lowest rank that the open round waits for; UINT32_MAX: all are in. */
+static uint32_t
+lowest_missing(const struct slice *s, const struct job *job)
+{
+    uint32_t rank;
+
+    return slice_missing(s, job, &rank, 1) > 0 ? rank : UINT32_MAX;
+}
+
+/* In rank order: held while a lower rank is missing. */
+static bool
+add_in_order(struct slice *s, struct job *job, const struct push *p, int64_t now_ms)
+{
+    enum dt_reduce reduce = (enum dt_reduce)job->params.reduce;
+
+    if (lowest_missing(s, job) < p->rank)
+        return accumulator_hold(&s->round, job->pool, reduce, p->rank, p->gradient, s->n, p->weight,
+                                p->count, now_ms);
+    accumulator_release(&s->round, s->n, p->rank);
+    return accumulator_add(&s->round, job->pool, reduce, p->gradient, s->n, p->weight, p->count,
+                           now_ms);
+}
+
+static bool
+add(struct slice *s, struct job *job, const struct push *p, int64_t now_ms)
+{
+    if (job->params.deterministic)
+        return add_in_order(s, job, p, now_ms);
+    return accumulator_add(&s->round, job->pool, (enum dt_reduce)job->params.reduce, p->gradient,
+                           s->n, p->weight, p->count, now_ms);
+}
+
 static enum dt_fate
 take(struct slice *s, struct job *job, struct push_row *row, const struct push *p, int64_t now_ms,
      bool *failed)
 {
-    if (!accumulator_add(&s->round, job->pool, (enum dt_reduce)job->params.reduce, p->gradient,
-                         s->n, p->weight, p->count, now_ms)) {
+    if (!add(s, job, p, now_ms)) {
         *failed = true;
         return DT_FATE_NONE;
     }
     row->in_step = p->version + 1;
+    if (job->params.deterministic)
+        accumulator_release(&s->round, s->n, lowest_missing(s, job));
     return store_fate(row, p, DT_FATE_ACCUMULATED, slice_version(s));
 }
 
@@ -341,6 +374,7 @@ slice_close_round(struct slice *s, struct job *job)
     }
     if (!is_due(s, job, t))
         return false;
+    accumulator_release(&s->round, s->n, UINT32_MAX);
     if (has_divisor(s, job) && !apply_round(s, job))
         return false;
     advance(s, job, slice_version(s) + 1);

@@ -68,9 +68,7 @@ add_ps(struct cluster_argv *a, const struct cluster *c)
 static unsigned long long
 threads_of(const struct settings *s)
 {
-    unsigned long long each = s->replicas > 1 ? 1 : (unsigned long long)processors() / s->workers;
-
-    return s->threads > 0 ? s->threads : each > 0 ? each : 1;
+    return settings_threads(s, (unsigned)processors() / (unsigned)s->workers);
 }
 
 bool

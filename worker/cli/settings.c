@@ -116,6 +116,8 @@
             .help = "a worker is lost: shrink (go on without it) or fail"),                        \
         ROW("lease", DURATION, lease_ms, .def = "10s", .min = 100, .max = 1e9, .arg = "TIME",      \
             .help = "a worker silent for so long is lost"),                                        \
+        ROW("deterministic", FLAG, deterministic,                                                  \
+            .help = "sum in rank order, with one BLAS thread: the same bits in every run"),        \
         ROW("round-timeout", DURATION, round_timeout_ms, .def = "0", .min = 0, .max = 1e12,        \
             .arg = "TIME", .help = "a round open for so long names who hangs, then --on-loss"),    \
         ROW("max-bad", U64, max_bad, .def = "10", .min = 1, .max = 1e9, .arg = "N",                \
@@ -215,12 +217,20 @@ settings_reduce(const struct settings *s)
     return settings_algorithm(s)->has_rank_rates ? "sum" : names[s->reduce];
 }
 
+unsigned
+settings_threads(const struct settings *s, unsigned all)
+{
+    if (s->threads > 0)
+        return (unsigned)s->threads;
+    return s->replicas > 1 || s->deterministic || all == 0 ? 1 : all;
+}
+
 const char *
 settings_on_loss(const struct settings *s)
 {
     static const char *const names[] = {"shrink", "fail"};
 
-    return names[s->on_loss];
+    return s->deterministic ? "fail" : names[s->on_loss];
 }
 
 const char *

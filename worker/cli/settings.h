@@ -28,6 +28,7 @@ struct settings {
     int reduce;
     int on_loss;
     int64_t lease_ms;
+    bool deterministic;
     int64_t start_timeout_ms;
     int64_t round_timeout_ms;
     uint64_t max_bad;
@@ -87,12 +88,14 @@ const struct algorithm *settings_algorithm(const struct settings *s);
 double settings_lr(const struct settings *s);
 double settings_local_lr(const struct settings *s);
 uint32_t settings_window(const struct settings *s);
+unsigned settings_threads(const struct settings *s,
+                          unsigned all);    /* of the BLAS library; all: by default */
 unsigned settings_count(char *const *list); /* of a CSV option; NULL: none */
 unsigned settings_n_ps(const struct settings *s);
 enum dt_log_level settings_log_level(const struct settings *s);
 const char *settings_reduce(const struct settings *s);
 const char *settings_placement(const struct settings *s);
-const char *settings_on_loss(const struct settings *s);
+const char *settings_on_loss(const struct settings *s); /* --deterministic: fail */
 /* --step-delay of `rank` in `run` (milliseconds). DT_E_USAGE. */
 enum dt_status settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms,
                                    struct dt_error *err);

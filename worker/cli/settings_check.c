@@ -15,6 +15,8 @@
 #include "worker/cli/same_file.h"
 #include "worker/train/model.h"
 
+enum { ON_LOSS_SHRINK, ON_LOSS_FAIL }; /* --on-loss */
+
 static bool
 is_toy(const struct settings *s)
 {
@@ -49,6 +51,41 @@ check_consistency(const struct settings *s, struct dt_error *err)
                        "--algorithm %s is not asynchronous: leave --max-staleness and "
                        "--wait-for-step out",
                        s->algorithm);
+    return DT_OK;
+}
+
+/* Whatever would let bits depend on time, or on a machine. psd compares the kernels of the workers. */
+static enum dt_status
+check_deterministic(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+{
+    if (!s->deterministic)
+        return DT_OK;
+    if (settings_algorithm(s)->consistency == CONSISTENCY_LOCAL)
+        return dt_fail(err, DT_E_USAGE,
+                       "--deterministic: one process has no order of workers; with --threads 1 it "
+                       "repeats itself anyway");
+    if (settings_algorithm(s)->consistency != CONSISTENCY_SYNC)
+        return dt_fail(err, DT_E_USAGE,
+                       "--deterministic: updates of %s come in any order: use a synchronous "
+                       "algorithm",
+                       s->algorithm);
+    if (s->aggregate > 0 && s->aggregate < s->workers)
+        return dt_fail(err, DT_E_USAGE,
+                       "--deterministic: --aggregate %llu of %llu workers drops whoever is late: "
+                       "leave it out",
+                       (unsigned long long)s->aggregate, (unsigned long long)s->workers);
+    if (s->on_loss == ON_LOSS_SHRINK && dt_options_given(table, s, "on-loss"))
+        return dt_fail(err, DT_E_USAGE,
+                       "--deterministic: --on-loss shrink goes on with other sums: use fail");
+    if (s->threads > 1)
+        return dt_fail(err, DT_E_USAGE,
+                       "--deterministic: the BLAS library gives other bits with other numbers of "
+                       "threads: leave --threads out, it is 1");
+    if (s->rank >= s->workers)
+        return dt_fail(err, DT_E_USAGE,
+                       "--deterministic: rank %llu of %llu would join late, and when depends on "
+                       "time",
+                       (unsigned long long)s->rank, (unsigned long long)s->workers);
     return DT_OK;
 }
 
@@ -92,6 +129,8 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
     r = check_outputs(s, err);
     if (r == DT_OK)
         r = check_consistency(s, err);
+    if (r == DT_OK)
+        r = check_deterministic(s, table, err);
     if (r == DT_OK)
         r = row_check(s, table, err);
     return r == DT_OK ? pins_check(s, table, n_ps, err) : r;

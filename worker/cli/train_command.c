@@ -72,7 +72,7 @@ open_model(struct training *t, struct dt_error *err)
     const struct settings *s = t->s;
     enum dt_status r = DT_OK;
 
-    model_set_threads(s->threads > 0 ? (int)s->threads : s->replicas > 1 ? 1 : processors());
+    model_set_threads((int)settings_threads(s, (unsigned)processors()));
     if (s->data)
         r = data_load(&t->data, s->data, s->model, s, err);
     if (r == DT_OK && s->target_accuracy > 0 && t->data.test.n_rows == 0)
@@ -166,6 +166,9 @@ open_client(struct training *t, struct dtw_error *err)
     o.aggregate = (unsigned)s->aggregate;
     o.reduce = settings_reduce(s);
     o.on_loss = settings_on_loss(s);
+    o.deterministic = s->deterministic;
+    if (s->deterministic)
+        o.kernel = model_cpu_kernel();
     o.lease_ms = s->lease_ms;
     o.start_timeout_ms = s->start_timeout_ms;
     o.round_timeout_ms = s->round_timeout_ms;

@@ -100,6 +100,11 @@ struct dtw_options {
     void *log_arg;
     int stop_fd; /* -1: none. A descriptor (borrowed): while it is readable every blocking call
                   * returns DTW_INTERRUPTED, dtw_open too; all but dtw_cancel, dtw_leave, dtw_close */
+    bool
+        deterministic; /* sync: gradients are summed in rank order whenever they come; needs aggregate 0,
+                         * on_loss "fail" and `kernel`. Late joiners are refused */
+    const char
+        *kernel; /* deterministic: what computes the gradients, a word that all workers say alike */
 };
 
 struct dtw_param { /* a parameter of an optimizer: {"beta1", 0.8f} */

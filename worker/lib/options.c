@@ -33,6 +33,7 @@ dtw_options_init(struct dtw_options *options)
     options->retry_for_ms = 60000;
     options->waiting_ms = 10000;
     options->stop_fd = -1;
+    options->kernel = "";
 }
 
 static int
@@ -110,6 +111,11 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
     p->start_timeout_ms = o->start_timeout_ms;
     p->round_timeout_ms = o->round_timeout_ms;
     p->max_bad = o->max_bad;
+    p->deterministic = o->deterministic;
+    if (o->kernel && strlen(o->kernel) >= sizeof(p->kernel))
+        return client_error(err, DTW_INVALID, "kernel: a word of at most %zu bytes",
+                            sizeof(p->kernel) - 1);
+    snprintf(p->kernel, sizeof(p->kernel), "%s", o->kernel ? o->kernel : "");
     return DTW_OK;
 }
 

@@ -136,18 +136,19 @@ sum_up(const struct replicas *r, struct replicas_sum *sum)
         sum->loss = loss / (double)sum->n_rows;
 }
 
-/* Replica 0's gradient of variable `i` becomes the mean of all. */
+/* Replica 0's gradient of variable `i` becomes the mean of all: sum(rows * g) / sum(rows), as on psd. */
 static void
 average(const struct replicas *r, uint32_t i, uint64_t n_rows)
 {
     float *mean = r->list[0].gradients[i];
 
-    kernel_divide(mean, (float)((double)n_rows / r->list[0].n_rows), elements(r, i));
+    kernel_scale(mean, mean, (float)r->list[0].n_rows, elements(r, i));
     for (unsigned k = 1; k < r->plan.n; k++) {
-        float share = (float)((double)r->list[k].n_rows / (double)n_rows);
-        if (share > 0)
-            kernel_axpy(mean, r->list[k].gradients[i], share, elements(r, i));
+        if (r->list[k].n_rows > 0)
+            kernel_axpy(mean, r->list[k].gradients[i], (float)r->list[k].n_rows, elements(r, i));
     }
+    if (n_rows > 1)
+        kernel_divide(mean, (float)n_rows, elements(r, i));
 }
 
 void
@@ -158,7 +159,8 @@ replicas_compute(struct replicas *r, uint64_t step, const float *const *values,
     r->values = values;
     pool_run(r->pool, compute, r);
     sum_up(r, out);
-    for (uint32_t i = 0; out->n_batches > 1 && i < model_n_variables(r->plan.model); i++)
+    for (uint32_t i = 0;
+         r->plan.n > 1 && out->n_batches > 0 && i < model_n_variables(r->plan.model); i++)
         average(r, i, out->n_rows);
 }
 

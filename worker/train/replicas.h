@@ -3,7 +3,8 @@
  * its own; together they are one gradient.
  *
  * Replica j of rank r reads what rank r*K + j of M*K workers would (order.h). The mean is weighted by rows and
- * summed in the order of replicas, so the result does not depend on which thread was faster. A model without
+ * summed in the order of replicas, so the result does not depend on which thread was faster: it is bit for bit
+ * what psd makes of K workers in a deterministic job (accumulator.h). A model without
  * data counts one row a replica. Thread rule: one thread.
  */
 #ifndef TRAIN_REPLICAS_H

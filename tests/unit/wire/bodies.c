@@ -169,6 +169,8 @@ Test(bodies, params)
     p.reduce = DT_REDUCE_COUNT;
     p.on_loss = DT_ON_LOSS_FAIL;
     p.round_timeout_ms = 31536000000;
+    p.deterministic = 1;
+    strcpy(p.kernel, "an-eighteen-core-23-byt");
     dt_job_params_encode(&b, &p);
     cr_assert_eq(dt_job_params_decode(&got, b.data, b.len, &err), DT_OK, "%s", err.text);
     cr_assert_eq(memcmp(&p, &got, sizeof(p)), 0);

@@ -238,7 +238,9 @@ add_bodies(struct samples *s)
                                .start_timeout_ms = 31536000000,
                                .round_timeout_ms = 31536000000,
                                .max_bad = INT32_MAX,
-                               .max_staleness = INT64_MAX};
+                               .max_staleness = INT64_MAX,
+                               .deterministic = 1,
+                               .kernel = "SkylakeX"};
     dt_job_params_encode(add(s, "params-full", DECODE_PARAMS), &p);
     b = add(s, "declarations", DECODE_DECLARATIONS);
     dt_write_array(b, 3);
