@@ -120,6 +120,17 @@ static const enum job_counter fate_counters[] = {
     [DT_FATE_AHEAD] = JOB_AHEAD,     [DT_FATE_REFUSED] = JOB_REFUSED,
 };
 
+static uint64_t
+payload_bytes(const struct call *c)
+{
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    for (i = 0; i < c->req->n_frames; i++)
+        bytes += c->req->frames[i].bytes;
+    return bytes;
+}
+
 static void
 count_fates(struct job *job, const struct checked *p, const struct dt_data_result *results)
 {
@@ -181,6 +192,7 @@ apply(struct call *c, struct checked *p, struct dt_data_result *results)
             parked_wake(c->shard, p->slices[i], v->job, c->out);
     }
     count_fates(v->job, p, results);
+    job_count(v->job, JOB_PUSHED_BYTES, payload_bytes(c));
     v->ranks[c->session->rank].bad_in_row = 0;
     return true;
 }

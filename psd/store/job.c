@@ -7,11 +7,22 @@
 #include <string.h>
 
 const char *const job_counter_names[JOB_N_COUNTERS] = {
-    [JOB_PUSHES] = "pushes",   [JOB_APPLIED] = "applied",     [JOB_ACCUMULATED] = "accumulated",
-    [JOB_STALE] = "stale",     [JOB_DUPLICATE] = "duplicate", [JOB_AHEAD] = "ahead",
-    [JOB_REFUSED] = "refused", [JOB_PARTIAL] = "partial",     [JOB_NOT_FINITE] = "not_finite",
-    [JOB_DROPPED] = "dropped", [JOB_PULLS] = "pulls",         [JOB_LOST] = "lost",
-    [JOB_JOINED] = "joined",   [JOB_LEFT] = "left",
+    [JOB_PUSHES] = "pushes",
+    [JOB_APPLIED] = "applied",
+    [JOB_ACCUMULATED] = "accumulated",
+    [JOB_STALE] = "stale",
+    [JOB_DUPLICATE] = "duplicate",
+    [JOB_AHEAD] = "ahead",
+    [JOB_REFUSED] = "refused",
+    [JOB_PARTIAL] = "partial",
+    [JOB_NOT_FINITE] = "not_finite",
+    [JOB_DROPPED] = "dropped",
+    [JOB_PULLS] = "pulls",
+    [JOB_LOST] = "lost",
+    [JOB_JOINED] = "joined",
+    [JOB_LEFT] = "left",
+    [JOB_PUSHED_BYTES] = "pushed_bytes",
+    [JOB_PULLED_BYTES] = "pulled_bytes",
 };
 
 struct job_shared *

@@ -25,11 +25,13 @@ enum job_counter {
     JOB_DUPLICATE,
     JOB_AHEAD,
     JOB_REFUSED,
-    JOB_PARTIAL,    /* messages taken in part */
-    JOB_NOT_FINITE, /* messages */
-    JOB_DROPPED,    /* gradients in rounds that no rank counted any more */
-    JOB_PULLS,      /* pull messages */
-    JOB_LOST,       /* ranks struck */
+    JOB_PARTIAL,      /* messages taken in part */
+    JOB_NOT_FINITE,   /* messages */
+    JOB_DROPPED,      /* gradients in rounds that no rank counted any more */
+    JOB_PULLS,        /* pull messages */
+    JOB_PUSHED_BYTES, /* of gradients, resent ones too */
+    JOB_PULLED_BYTES, /* of values */
+    JOB_LOST,         /* ranks struck */
     JOB_JOINED,
     JOB_LEFT,
     JOB_N_COUNTERS

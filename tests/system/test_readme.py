@@ -257,7 +257,7 @@ RULES = (
     (r"psd .*--check$", run_program),
     (r"psd( |$)", run_psd),
     (WORKER.pattern, run_worker),
-    (r"dtworker (run|eval|check) ", run_program),
+    (r"dtworker (run|compare|eval|check) ", run_program),
     (r"for \w+ in [\w\s-]+; do\n\s+dtworker run [^\n]*\ndone$", run_program),
     (r"psctl (status|placement)$", run_psctl),
     (r"cc ", run_cc),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "worker/cli/cluster_argv.h"
+#include "worker/cli/program.h"
 
 #define SOCKET_PATH_MAX 80 /* of the directory: an ipc path ends at 107 bytes, shards add to it */
 
@@ -53,15 +54,6 @@ remove_directory(struct cluster *c)
     c->directory[0] = '\0';
 }
 
-/* dir/NAME into out when it is a program. */
-static bool
-is_program(const char *dir, size_t dir_len, const char *name, char *out, size_t bytes)
-{
-    int n = snprintf(out, bytes, "%.*s%s", (int)dir_len, dir, name);
-
-    return n > 0 && (size_t)n < bytes && access(out, X_OK) == 0;
-}
-
 /* psd stands beside this program (build), in ../sbin (installed), or in PATH. */
 static enum dt_status
 find_programs(struct cluster *c, struct dt_error *err)
@@ -71,15 +63,10 @@ find_programs(struct cluster *c, struct dt_error *err)
         return dt_fail(err, DT_E_INTERNAL, "/proc/self/exe: %s", strerror(errno));
     c->self[n] = '\0';
     size_t dir = (size_t)(strrchr(c->self, '/') - c->self);
-    if (is_program(c->self, dir, "/psd", c->psd, sizeof(c->psd)) ||
-        is_program(c->self, dir, "/../sbin/psd", c->psd, sizeof(c->psd)))
+    if (program_in(c->self, dir, "psd", c->psd, sizeof(c->psd)) ||
+        program_in(c->self, dir, "../sbin/psd", c->psd, sizeof(c->psd)) ||
+        program_in_path("psd", c->psd, sizeof(c->psd)))
         return DT_OK;
-    for (const char *p = getenv("PATH"); p && *p;) {
-        size_t len = strcspn(p, ":");
-        if (len > 0 && is_program(p, len, "/psd", c->psd, sizeof(c->psd)))
-            return DT_OK;
-        p += len + (p[len] == ':');
-    }
     return dt_fail(err, DT_E_NO_INPUT,
                    "the program psd is neither beside %s nor in ../sbin nor in PATH", c->self);
 }
@@ -148,7 +135,7 @@ start_worker(struct cluster *c, unsigned rank, int null_fd, struct dt_error *err
     enum dt_status r = DT_OK;
     if (!cluster_argv_worker(&argv, c, rank, fds[1]))
         r = dt_fail(err, DT_E_NO_MEMORY, "%s: memory is short", name);
-    int out = rank > 0 ? null_fd : c->s->json ? STDERR_FILENO : -1;
+    int out = rank > 0 || c->quiet ? null_fd : c->s->json ? STDERR_FILENO : -1;
     struct child_plan plan = {c->self, argv.v, out, fds[1], false};
     if (r == DT_OK)
         r = child_start(&w->child, name, &plan, err);
@@ -200,6 +187,18 @@ cluster_stop(struct cluster *c)
     if (c->code != 0 || !children_wait(c->ps, c->n_ps, CLUSTER_PSD_STOP_MS))
         children_stop(c->ps, c->n_ps, SIGTERM, CLUSTER_PSD_STOP_MS);
     remove_directory(c);
+}
+
+enum dt_status
+cluster_run(struct cluster *c, bool *done, struct dt_error *err)
+{
+    enum dt_status r = cluster_start(c, err);
+
+    *done = r == DT_OK && cluster_watch(c);
+    if (!*done && c->code == 0)
+        c->code = dt_status_exit_code(r == DT_OK ? DT_E_TEMPORARY : r);
+    cluster_stop(c);
+    return r;
 }
 
 void

@@ -33,6 +33,10 @@ struct cluster_worker {
 
 struct cluster {
     const struct settings *s;
+    bool quiet; /* rank 0 does not talk to the user */
+    void (*point)(void *arg, unsigned rank, const json_t *line); /* of what a worker reports on its
+                                                                  * way (metrics.h); may be NULL */
+    void *point_arg;
     unsigned n_ps;
     unsigned n_workers;
     struct child *ps;               /* owned */
@@ -49,6 +53,9 @@ enum dt_status cluster_create(const struct settings *s, struct cluster **out, st
 enum dt_status cluster_start(struct cluster *c, struct dt_error *err);
 /* Until all workers have ended (true) or a signal came (false). */
 bool cluster_watch(struct cluster *c);
+/* Start, watch and stop. *done: all workers have ended, else a signal came. What went wrong with a process is in
+ * `code`. */
+enum dt_status cluster_run(struct cluster *c, bool *done, struct dt_error *err);
 /* Workers first, psd last, then the directory. Idempotent. */
 void cluster_stop(struct cluster *c);
 /* All workers together. False: none has reported. */

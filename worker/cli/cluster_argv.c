@@ -9,10 +9,8 @@
 
 #include "worker/cli/score.h"
 
-static void add(struct cluster_argv *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void
-add(struct cluster_argv *a, const char *fmt, ...)
+void
+cluster_argv_add(struct cluster_argv *a, const char *fmt, ...)
 {
     char *text = NULL;
     va_list ap;
@@ -44,11 +42,11 @@ log_level(const struct settings *s, bool talks)
 bool
 cluster_argv_psd(struct cluster_argv *a, const struct cluster *c, unsigned index)
 {
-    add(a, "psd");
-    add(a, "--listen=ipc://%s/ps%u.sock", c->directory, index);
-    add(a, "--private-dir=%s", c->directory);
-    add(a, "--once");
-    add(a, "--log-level=%s", log_level(c->s, false));
+    cluster_argv_add(a, "psd");
+    cluster_argv_add(a, "--listen=ipc://%s/ps%u.sock", c->directory, index);
+    cluster_argv_add(a, "--private-dir=%s", c->directory);
+    cluster_argv_add(a, "--once");
+    cluster_argv_add(a, "--log-level=%s", log_level(c->s, false));
     return !a->failed;
 }
 
@@ -59,8 +57,8 @@ add_ps(struct cluster_argv *a, const struct cluster *c)
 
     for (unsigned i = 0; i < c->n_ps; i++)
         dt_buffer_printf(&list, "%sipc://%s/ps%u.sock", i ? "," : "", c->directory, i);
-    add(a, "--ps=%s", dt_buffer_str(&list));
-    add(a, "--job=%s", CLUSTER_JOB);
+    cluster_argv_add(a, "--ps=%s", dt_buffer_str(&list));
+    cluster_argv_add(a, "--job=%s", CLUSTER_JOB);
     a->failed |= list.failed;
     dt_buffer_deinit(&list);
 }
@@ -78,21 +76,21 @@ cluster_argv_worker(struct cluster_argv *a, const struct cluster *c, unsigned ra
     uint64_t delay = 0;
 
     settings_step_delay(s, rank, &delay, NULL);
-    add(a, "dtworker");
-    add(a, "train");
+    cluster_argv_add(a, "dtworker");
+    cluster_argv_add(a, "train");
     if (c->n_ps > 0)
         add_ps(a, c);
-    add(a, "--rank=%u", rank);
-    add(a, "--workers=%u", c->n_workers);
-    add(a, "--threads=%llu", threads_of(s));
-    add(a, "--step-delay=%llu", (unsigned long long)delay);
-    add(a, "--report-fd=%d", report_fd);
-    add(a, "--log-level=%s", log_level(s, rank == 0));
+    cluster_argv_add(a, "--rank=%u", rank);
+    cluster_argv_add(a, "--workers=%u", c->n_workers);
+    cluster_argv_add(a, "--threads=%llu", threads_of(s));
+    cluster_argv_add(a, "--step-delay=%llu", (unsigned long long)delay);
+    cluster_argv_add(a, "--report-fd=%d", report_fd);
+    cluster_argv_add(a, "--log-level=%s", log_level(s, rank == 0));
     if (rank == 0 && s->save)
-        add(a, "--save=%s", s->save);
+        cluster_argv_add(a, "--save=%s", s->save);
     if (rank == 0 && s->metrics)
-        add(a, "--metrics=%s", s->metrics);
-    if (!settings_forward(s, a->v, &a->n, CLUSTER_MAX_ARGV))
+        cluster_argv_add(a, "--metrics=%s", s->metrics);
+    if (!settings_forward(s, &settings_run_to_train, a->v, &a->n, CLUSTER_MAX_ARGV))
         a->failed = true;
     return !a->failed;
 }

@@ -14,6 +14,9 @@ struct cluster_argv {              /* zero-initialise */
     bool failed;
 };
 
+/* One more text; what does not fit sets `failed`. */
+void cluster_argv_add(struct cluster_argv *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* False when memory is short. */
 bool cluster_argv_psd(struct cluster_argv *a, const struct cluster *c, unsigned index);
 bool cluster_argv_worker(struct cluster_argv *a, const struct cluster *c, unsigned rank,

@@ -70,6 +70,8 @@ add_worker(struct report *all, const struct cluster_worker *w)
     all->rounds = r->rounds > all->rounds ? r->rounds : all->rounds;
     all->ps_stale = r->ps_stale > all->ps_stale ? r->ps_stale : all->ps_stale;
     all->ps_partial = r->ps_partial > all->ps_partial ? r->ps_partial : all->ps_partial;
+    all->pushed_bytes = r->pushed_bytes > all->pushed_bytes ? r->pushed_bytes : all->pushed_bytes;
+    all->pulled_bytes = r->pulled_bytes > all->pulled_bytes ? r->pulled_bytes : all->pulled_bytes;
 }
 
 bool

@@ -43,6 +43,8 @@ take_line(struct cluster *c, struct cluster_worker *w, const char *line, size_t 
     w->step = step > 0 ? (uint64_t)step : 0;
     w->has_staleness = staleness_from_json(&w->staleness, json_object_get(o, "staleness"));
     c->started = c->started || step > 0;
+    if (c->point)
+        c->point(c->point_arg, (unsigned)(w - c->workers), o);
     json_decref(o);
 }
 

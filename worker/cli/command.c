@@ -29,6 +29,15 @@ static const struct command commands[] = {
         .run = run_command,
     },
     {
+        .name = "compare",
+        .usage = "[--algorithms A,B,...|all] [--workers M] [--data PATH] [options]",
+        .summary =
+            "which algorithm? the same training by each: a table, a plot, and what to choose",
+        .more = "The options of dtworker run, which runs each of them, mean the same here.\n",
+        .options = settings_compare,
+        .run = compare_command,
+    },
+    {
         .name = "eval",
         .usage = "--model-file FILE --data PATH [options]",
         .summary = "loss and accuracy of saved values",

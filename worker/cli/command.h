@@ -24,6 +24,7 @@ const struct command *command_find(const char *name); /* NULL: unknown */
 
 int train_command(struct settings *s, char **positional);
 int run_command(struct settings *s, char **positional);
+int compare_command(struct settings *s, char **positional);
 int eval_command(struct settings *s, char **positional);
 int check_command(struct settings *s, char **positional);
 

@@ -1,8 +1,8 @@
 /*
- * forward.c - the options of `run` that its workers get as they are: back from fields to text.
+ * forward.c - the options of a command that the commands it starts get as they are: back from fields to text.
  *
- * Invariant: an option is handed on when `train` knows it, it was given or its default differs there, and
- * `run` does not set it itself. Threads: main alone.
+ * Invariant: an option is handed on when the other command knows it, it was given or its default differs there,
+ * and the one that starts it does not set it itself. Threads: main alone.
  */
 #include "worker/cli/settings.h"
 
@@ -12,26 +12,26 @@
 
 #include "proto/base/buffer.h"
 
-/* Set by `run` for each worker, or not for them. */
-static bool
-is_own(const char *name)
-{
-    static const char *const own[] = {"workers", "threads", "step-delay", "save",
-                                      "metrics", "json",    "help",       "log-level"};
+static const char *const set_by_run[] = {"workers", "threads", "step-delay", "save",
+                                         "metrics", "json",    "log-level",  NULL};
+const struct settings_route settings_run_to_train = {settings_run, settings_train, set_by_run};
 
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-        if (strcmp(own[i], name) == 0)
+static bool
+is_own(const char *const *own, const char *name)
+{
+    for (; *own; own++) {
+        if (strcmp(*own, name) == 0)
             return true;
     }
     return false;
 }
 
 static const struct dt_option *
-train_row(const char *name)
+find_row(const struct dt_option *table, const char *name)
 {
-    for (const struct dt_option *row = settings_train; row->name; row++) {
-        if (strcmp(row->name, name) == 0)
-            return row;
+    for (; table->name; table++) {
+        if (strcmp(table->name, name) == 0)
+            return table;
     }
     return NULL;
 }
@@ -116,13 +116,14 @@ option_text(const struct dt_option *row, const struct settings *s)
 }
 
 bool
-settings_forward(const struct settings *s, char **argv, unsigned *n, unsigned max)
+settings_forward(const struct settings *s, const struct settings_route *route, char **argv,
+                 unsigned *n, unsigned max)
 {
-    for (const struct dt_option *row = settings_run; row->name; row++) {
-        const struct dt_option *to = train_row(row->name);
-        if (!to || is_own(row->name))
+    for (const struct dt_option *row = route->from; row->name; row++) {
+        const struct dt_option *to = find_row(route->to, row->name);
+        if (!to || is_own(route->own, row->name))
             continue;
-        if (!dt_options_given(settings_run, s, row->name) && same_default(row, to))
+        if (!dt_options_given(route->from, s, row->name) && same_default(row, to))
             continue;
         char *text = *n < max ? option_text(row, s) : NULL;
         if (!text)

@@ -34,6 +34,8 @@ add_counters(json_t *o, const struct report *r)
     json_object_set_new(o, "rounds", r->counted ? count(r->rounds) : json_null());
     json_object_set_new(o, "ps_stale", r->counted ? count(r->ps_stale) : json_null());
     json_object_set_new(o, "ps_partial", r->counted ? count(r->ps_partial) : json_null());
+    json_object_set_new(o, "pushed_bytes", r->counted ? count(r->pushed_bytes) : json_null());
+    json_object_set_new(o, "pulled_bytes", r->counted ? count(r->pulled_bytes) : json_null());
 }
 
 json_t *
@@ -120,6 +122,8 @@ report_from_json(struct report *r, const json_t *o)
         .rounds = get_count(o, "rounds"),
         .ps_stale = get_count(o, "ps_stale"),
         .ps_partial = get_count(o, "ps_partial"),
+        .pushed_bytes = get_count(o, "pushed_bytes"),
+        .pulled_bytes = get_count(o, "pulled_bytes"),
     };
     r->has_staleness = staleness_from_json(&r->staleness, json_object_get(o, "staleness"));
 }
@@ -160,6 +164,9 @@ put_drops(const struct report *r, FILE *out)
         fprintf(out, "psd counted    %llu %s, %llu stale slices, %llu partial pushes\n",
                 (unsigned long long)r->rounds, r->has_staleness ? "batches" : "rounds",
                 (unsigned long long)r->ps_stale, (unsigned long long)r->ps_partial);
+    if (r->counted)
+        fprintf(out, "payload        %.1f MB pushed, %.1f MB pulled\n",
+                (double)r->pushed_bytes / 1e6, (double)r->pulled_bytes / 1e6);
 }
 
 static void

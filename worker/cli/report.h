@@ -36,6 +36,8 @@ struct report {
     uint64_t rounds;
     uint64_t ps_stale; /* as psd counts: slices */
     uint64_t ps_partial;
+    uint64_t pushed_bytes; /* payload of all workers' pushes and pulls */
+    uint64_t pulled_bytes;
     bool has_staleness; /* asynchronous jobs only */
     struct staleness staleness;
     json_t *workers_detail; /* borrowed; run: one object a worker; NULL: none */

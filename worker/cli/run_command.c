@@ -56,14 +56,8 @@ run_command(struct settings *s, char **positional)
         r = cluster_create(s, &c, &err);
     if (r == DT_OK) {
         start_line(c, s->json ? stderr : stdout);
-        r = cluster_start(c, &err);
+        r = cluster_run(c, &done, &err);
     }
-    if (r == DT_OK)
-        done = cluster_watch(c);
-    if (c && !done)
-        c->code = c->code ? c->code : dt_status_exit_code(DT_E_TEMPORARY);
-    if (c)
-        cluster_stop(c);
     code = r != DT_OK ? command_fail(r, &err) : done ? report(c) : c->code;
     cluster_destroy(c);
     return stop_signal() != 0 && !done ? stop_raise() : code;

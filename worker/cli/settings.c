@@ -63,11 +63,13 @@
 #define PARTITIONS "fixed:N, axis-size:MAX_BYTES[:MAX_PARTS] or min-max:MAX_PARTS[:MIN_BYTES]"
 #define PARTITION_CHOICES "none|fixed:|axis-size:|min-max:"
 
-#define ROWS_SHARED                                                                                \
+#define ROW_ALGORITHM                                                                              \
     ROW("algorithm", STRING, algorithm, .def = "ssgd", .choices = ALGORITHM_CHOICES,               \
-        .arg = "NAME", .help = ALGORITHM_HELP),                                                    \
-        ROW("model", STRING, model, .def = "softmax", .choices = "softmax|mlp:|linear|toy",        \
-            .arg = "NAME", .help = "softmax, mlp:H1,H2,..., linear, or toy (needs no data)"),      \
+        .arg = "NAME", .help = ALGORITHM_HELP)
+
+#define ROWS_SHARED                                                                                \
+    ROW("model", STRING, model, .def = "softmax", .choices = "softmax|mlp:|linear|toy",            \
+        .arg = "NAME", .help = "softmax, mlp:H1,H2,..., linear, or toy (needs no data)"),          \
         ROW_DATA, ROW_LABEL, ROW_HEADER,                                                           \
         ROW("epochs", U64, epochs, .min = 1, .max = 1e9, .arg = "N",                               \
             .help = "passes over the training rows (5 where --steps is not given)"),               \
@@ -129,6 +131,7 @@ const struct dt_option settings_train[] = {
     ROW("rank", U64, rank, .def = "0", .min = 0, .max = SETTINGS_MAX_WORKERS - 1, .arg = "R",
         .help = "which worker this is"),
     ROW_WORKERS("1"),
+    ROW_ALGORITHM,
     ROWS_SHARED,
     ROW("fresh", FLAG, fresh, .help = "replace a job of this name that is complete or failed"),
     ROW_START_TIMEOUT("0"),
@@ -148,21 +151,48 @@ const struct dt_option settings_train[] = {
     ROW_END,
 };
 
+#define ROW_PS_TASKS                                                                               \
+    ROW("ps-tasks", U64, ps_tasks, .def = "1", .min = 1, .max = 64, .arg = "P",                    \
+        .help = "psd processes")
+#define ROWS_CLUSTER                                                                               \
+    ROW_START_TIMEOUT("60s"), ROW_RETRY_FOR("5s"),                                                 \
+        ROW_THREADS("of the BLAS library in each worker; 0: processors / workers, or 1 with "      \
+                    "several replicas"),                                                           \
+        ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",                                   \
+            .help = "wait in each step: one value for all ranks, or one a rank")
+
 const struct dt_option settings_run[] = {
-    ROW("ps-tasks", U64, ps_tasks, .def = "1", .min = 1, .max = 64, .arg = "P",
-        .help = "psd processes"),
+    ROW_PS_TASKS,
     ROW_WORKERS("2"),
+    ROW_ALGORITHM,
     ROWS_SHARED,
-    ROW_START_TIMEOUT("60s"),
-    ROW_RETRY_FOR("5s"),
-    ROW_THREADS(
-        "of the BLAS library in each worker; 0: processors / workers, or 1 with several replicas"),
-    ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",
-        .help = "wait in each step: one value for all ranks, or one a rank"),
+    ROWS_CLUSTER,
     ROW_SAVE("rank 0 writes the job's final values as safetensors (dtworker eval reads them)"),
     ROW_METRICS("rank 0 writes JSON lines while training"),
     ROW_JSON,
     ROW_LOG,
+    ROW_HELP,
+    ROW_END,
+};
+
+const struct dt_option settings_compare[] = {
+    ROW("algorithms", CSV, algorithms, .def = "all", .arg = "A,B,...|all",
+        .help = "which ones; local is always run, too, as the yardstick"),
+    ROW("slow", STRING, slow, .arg = "RANK=MS",
+        .help = "run each algorithm once more with this rank's --step-delay so long"),
+    ROW("target", DOUBLE, target, .def = "0", .min = 0, .max = 1, .arg = "A",
+        .help = "test accuracy whose time is measured; 0: 0.99 of what local reaches"),
+    ROW("repeat", U64, repeat, .def = "1", .min = 1, .max = 1000, .arg = "N",
+        .help = "runs of each algorithm: the one of median time is shown, and the spread"),
+    ROW("plot", STRING, plot, .arg = "FILE",
+        .help = "draw the loss against seconds and samples: FILE.svg or FILE.png, by gnuplot"),
+    ROW_PS_TASKS,
+    ROW_WORKERS("2"),
+    ROWS_SHARED,
+    ROWS_CLUSTER,
+    ROW_JSON,
+    ROW("log-level", ENUM, log_level, .def = "warning", .choices = "err|warning|notice|info|debug",
+        .arg = "LEVEL", .help = "what goes to stderr: err, warning, notice, info, debug"),
     ROW_HELP,
     ROW_END,
 };

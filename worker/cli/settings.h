@@ -70,10 +70,17 @@ struct settings {
     uint64_t ps_tasks;
     char **step_delays; /* one for all ranks, or one a rank */
     char *model_file;
+    /* compare */
+    char **algorithms;
+    char *slow;
+    double target;
+    uint64_t repeat;
+    char *plot;
 };
 
 extern const struct dt_option settings_train[];
 extern const struct dt_option settings_run[];
+extern const struct dt_option settings_compare[];
 extern const struct dt_option settings_eval[];
 extern const struct dt_option settings_check[];
 
@@ -100,9 +107,16 @@ const char *settings_on_loss(const struct settings *s); /* --deterministic: fail
 enum dt_status settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms,
                                    struct dt_error *err);
 
-/* Append to `argv` ("--name=value") what was given among the options that `run` hands to its
- * workers as they are. Texts are allocated. False when memory is short or `max` would be passed. */
-bool settings_forward(const struct settings *s, char **argv, unsigned *n, unsigned max);
+struct settings_route { /* from one command to one that it starts */
+    const struct dt_option *from;
+    const struct dt_option *to;
+    const char *const *own; /* what the first sets itself; ends with NULL */
+};
+extern const struct settings_route settings_run_to_train;
+/* Append to `argv` ("--name=value") what was given among the options of `from` that `to` has as well.
+ * Texts are allocated. False when memory is short or `max` would be passed. */
+bool settings_forward(const struct settings *s, const struct settings_route *route, char **argv,
+                      unsigned *n, unsigned max);
 
 /* How long to train: the end in steps and the length of an epoch in steps. `rows` 0: a model without data. */
 void settings_length(const struct settings *s, uint64_t rows, uint64_t *steps,

@@ -38,7 +38,9 @@ leave(struct training *t)
     if (end == LOOP_DONE)
         f->counted = read_counter(t, "rounds", &f->rounds) &&
                      read_counter(t, "stale", &f->ps_stale) &&
-                     read_counter(t, "partial", &f->ps_partial);
+                     read_counter(t, "partial", &f->ps_partial) &&
+                     read_counter(t, "pushed_bytes", &f->pushed_bytes) &&
+                     read_counter(t, "pulled_bytes", &f->pulled_bytes);
     if (t->row.consistency == CONSISTENCY_SYNC)
         f->rounds /= settings_n_ps(t->s); /* each ps task counts them all */
     if (end != LOOP_FAILED || t->result.status != DTW_UNAVAILABLE) {

@@ -22,10 +22,12 @@ struct metrics {
     FILE *out; /* owned */
     int64_t interval_ms;
     int64_t next_ms;
-    int error;    /* errno of the first line that could not be written */
-    bool started; /* a line was written, or tried */
-    bool made;    /* the file was not there before */
-    char *path;   /* owned; NULL: not ours */
+    int error;       /* errno of the first line that could not be written */
+    bool started;    /* a line was written, or tried */
+    bool made;       /* the file was not there before */
+    double loss_sum; /* over the points since the last line */
+    uint64_t n_losses;
+    char *path; /* owned; NULL: not ours */
     char name[256];
 };
 
@@ -113,15 +115,16 @@ number(double x)
 }
 
 static json_t *
-line_of(const struct loop_point *p)
+line_of(const struct loop_point *p, double mean_loss)
 {
     double rate = p->seconds > 0 ? (double)p->samples / p->seconds : 0;
 
-    return json_pack("{s:I, s:I, s:o, s:o, s:I, s:f, s:I, s:I, s:o}", "step", (json_int_t)p->step,
-                     "epoch", (json_int_t)p->epoch, "loss", number(p->loss), "accuracy",
-                     number(p->accuracy), "samples", (json_int_t)p->samples, "samples_per_second",
-                     rate, "stale", (json_int_t)p->stale, "partial", (json_int_t)p->partial,
-                     "staleness", staleness_json(p->staleness));
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:I, s:f, s:I, s:I, s:o}", "step",
+                     (json_int_t)p->step, "epoch", (json_int_t)p->epoch, "loss", number(p->loss),
+                     "mean_loss", number(mean_loss), "accuracy", number(p->accuracy), "seconds",
+                     p->seconds, "samples", (json_int_t)p->samples, "samples_per_second", rate,
+                     "stale", (json_int_t)p->stale, "partial", (json_int_t)p->partial, "staleness",
+                     staleness_json(p->staleness));
 }
 
 /* What an older file held goes with the first line. */
@@ -141,13 +144,19 @@ metrics_point(struct metrics *m, const struct loop_point *point, bool last)
 {
     if (!m || m->error)
         return;
+    if (!last) { /* else the point came before */
+        m->loss_sum += isfinite(point->loss) ? point->loss : 0;
+        m->n_losses += isfinite(point->loss);
+    }
     int64_t now = dt_now_ms();
     if (!point->epoch_end && !last && now < m->next_ms)
         return;
     m->next_ms = now + m->interval_ms;
     if (!m->started && (m->error = start_file(m)) != 0)
         return;
-    json_t *line = line_of(point);
+    json_t *line = line_of(point, m->n_losses ? m->loss_sum / (double)m->n_losses : (double)NAN);
+    m->loss_sum = 0;
+    m->n_losses = 0;
     if (!line || json_dumpf(line, m->out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
         fputc('\n', m->out) == EOF || fflush(m->out) != 0)
         m->error = errno ? errno : EIO;

@@ -172,7 +172,7 @@ Test(settings, run_hands_on_what_was_given_and_its_own_defaults)
                        "--on-loss=fail", "--lease=2s", "--step-delay=1,2", "--json",
                        "--save=/tmp/x"),
                  DT_OK, "%s", err.text);
-    cr_assert(settings_forward(&s, argv, &n, 64));
+    cr_assert(settings_forward(&s, &settings_run_to_train, argv, &n, 64));
     cr_expect(has(argv, n, "--model=toy"));
     cr_expect(has(argv, n, "--lr=0.25"));
     cr_expect(has(argv, n, "--steps=7"));
@@ -198,7 +198,7 @@ Test(settings, what_run_hands_on_train_reads_back_equal)
                        "--aggregate=1", "--reduce=sum", "--round-timeout=1500ms", "--max-bad=3",
                        "--epochs=2"),
                  DT_OK, "%s", err.text);
-    cr_assert(settings_forward(&run, argv, &n, 64));
+    cr_assert(settings_forward(&run, &settings_run_to_train, argv, &n, 64));
     cr_assert_eq(parse(settings_train, &train, &err, (int)n, argv), DT_OK, "%s", err.text);
     cr_expect_eq(train.lr, run.lr);
     cr_expect_eq(train.target_accuracy, run.target_accuracy);
@@ -228,7 +228,7 @@ Test(settings, lists_are_handed_on_whole)
                        "--placement=round-robin"),
                  DT_OK, "%s", err.text);
     cr_assert_eq(settings_check_run(&s, &err), DT_OK, "%s", err.text);
-    cr_assert(settings_forward(&s, argv, &n, 64));
+    cr_assert(settings_forward(&s, &settings_run_to_train, argv, &n, 64));
     cr_expect(has(argv, n, "--lr-per-rank=0.1,2e-2,.003"));
     cr_expect(has(argv, n, "--place=a=0,b=0"));
     cr_expect(has(argv, n, "--placement=round-robin"));

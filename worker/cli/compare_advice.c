@@ -1,0 +1,151 @@
+/*
+ * compare_advice.c - which algorithm to choose, by what was measured. Threads: main alone.
+ *
+ * local is the yardstick and never an answer. What was not measured is not answered, but for one thing: a round of
+ * all members is the same update whatever the machines do, so without repetitions the synchronous rows stand for
+ * what can be repeated.
+ */
+#include <math.h>
+
+#include "worker/cli/compare.h"
+
+#define TOLERATED 0.01 /* of accuracy, beside a slow worker */
+
+static const struct compare_entry *
+least(const struct compare *c,
+      double (*figure)(const struct compare *, const struct compare_entry *))
+{
+    const struct compare_entry *best = NULL;
+    double least = INFINITY;
+
+    for (unsigned i = 1; i < c->n_entries; i++) {
+        double x = figure(c, &c->entries[i]);
+        if (isfinite(x) && x < least) {
+            least = x;
+            best = &c->entries[i];
+        }
+    }
+    return best;
+}
+
+static bool
+is_sync(const struct compare_entry *e)
+{
+    return e->algorithm->consistency == CONSISTENCY_SYNC;
+}
+
+static double
+spread_of(const struct compare *c, const struct compare_entry *e)
+{
+    (void)c;
+    return e->n_runs > 1 ? e->most_loss - e->least_loss : (double)NAN;
+}
+
+/* Of the synchronous ones that of the best loss. */
+static double
+sync_loss(const struct compare *c, const struct compare_entry *e)
+{
+    (void)c;
+    return e->even.done && is_sync(e) ? e->even.report.train_loss : (double)NAN;
+}
+
+static void
+advise_reproducible(const struct compare *c, struct advice *a)
+{
+    a->question = "most reproducible";
+    if (c->s->repeat > 1) {
+        a->answer = least(c, spread_of);
+        if (a->answer)
+            snprintf(a->why, sizeof(a->why), "the losses of %u runs differ by %.2g",
+                     a->answer->n_runs, spread_of(c, a->answer));
+        else
+            snprintf(a->why, sizeof(a->why), "not known: no algorithm came to its end twice");
+        return;
+    }
+    a->answer = least(c, sync_loss);
+    snprintf(a->why, sizeof(a->why), "%s",
+             a->answer ? "a round of all workers is the same update whatever the machines do; not "
+                         "measured (--repeat 3 does)"
+                       : "not measured, and none of these is synchronous: --repeat 3 measures it");
+}
+
+static double
+to_target(const struct compare *c, const struct compare_entry *e)
+{
+    const struct compare_run *r = c->s->slow ? &e->slowed : &e->even;
+
+    return r->done ? curve_seconds_to(&r->curve, c->target) : (double)NAN;
+}
+
+static double
+to_end(const struct compare *c, const struct compare_entry *e)
+{
+    const struct compare_run *r = c->s->slow ? &e->slowed : &e->even;
+
+    return r->done ? r->report.seconds : (double)NAN;
+}
+
+static void
+advise_fast(const struct compare *c, struct advice *a)
+{
+    const char *beside = c->s->slow ? ", beside the slow worker" : "";
+
+    a->question = "fastest to target";
+    if (!isfinite(c->target)) {
+        a->answer = least(c, to_end);
+        if (a->answer)
+            snprintf(a->why, sizeof(a->why),
+                     "%.2f s to its end%s (the model has no accuracy to aim at)",
+                     to_end(c, a->answer), beside);
+    } else {
+        a->answer = least(c, to_target);
+        if (a->answer)
+            snprintf(a->why, sizeof(a->why), "accuracy %.4f after %.2f s%s", c->target,
+                     to_target(c, a->answer), beside);
+    }
+    if (!a->answer)
+        snprintf(a->why, sizeof(a->why), "none came to it: train longer, or lower --target");
+}
+
+/* How much longer the others take, unless the accuracy suffers. */
+static double
+harm(const struct compare *c, const struct compare_entry *e)
+{
+    const struct report *even = &e->even.report, *slowed = &e->slowed.report;
+
+    (void)c;
+    if (isfinite(even->test_accuracy) && slowed->test_accuracy < even->test_accuracy - TOLERATED)
+        return NAN;
+    return compare_growth(e);
+}
+
+static void
+advise_tolerant(const struct compare *c, struct advice *a)
+{
+    a->question = "most tolerant of a slow machine";
+    if (!c->s->slow) {
+        snprintf(a->why, sizeof(a->why), "not measured: give --slow RANK=MS");
+        return;
+    }
+    a->answer = least(c, harm);
+    if (!a->answer) {
+        snprintf(a->why, sizeof(a->why), "none keeps its accuracy within %.2f", TOLERATED);
+        return;
+    }
+    const struct report *even = &a->answer->even.report, *slowed = &a->answer->slowed.report;
+    int n = snprintf(a->why, sizeof(a->why), "the others take x %.2f of their time",
+                     compare_growth(a->answer));
+    if (n > 0 && isfinite(even->test_accuracy))
+        snprintf(a->why + n, sizeof(a->why) - (size_t)n, ", accuracy %.4f (%.4f without it)",
+                 slowed->test_accuracy, even->test_accuracy);
+}
+
+void
+compare_advise(const struct compare *c, struct advice out[ADVICE_N])
+{
+    for (unsigned i = 0; i < ADVICE_N; i++)
+        out[i] = (struct advice){0};
+    advise_reproducible(c, &out[ADVICE_REPRODUCIBLE]);
+    advise_fast(c, &out[ADVICE_FAST]);
+    advise_tolerant(c, &out[ADVICE_TOLERANT]);
+}
