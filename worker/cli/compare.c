@@ -46,6 +46,7 @@ static const char *const not_local[] = {"algorithm",
                                         "lr-per-rank",
                                         "steps",
                                         "step-delay",
+                                        "deterministic",
                                         NULL};
 static const struct settings_route to_local = {settings_compare, settings_run, not_local};
 

@@ -63,10 +63,15 @@ advise_reproducible(const struct compare *c, struct advice *a)
         return;
     }
     a->answer = least(c, sync_loss);
-    snprintf(a->why, sizeof(a->why), "%s",
-             a->answer ? "a round of all workers is the same update whatever the machines do; not "
-                         "measured (--repeat 3 does)"
-                       : "not measured, and none of these is synchronous: --repeat 3 measures it");
+    if (!a->answer)
+        snprintf(a->why, sizeof(a->why),
+                 "not measured, and none of these is synchronous: --repeat 3 measures it");
+    else if (c->s->deterministic)
+        snprintf(a->why, sizeof(a->why), "--deterministic: the same bits in every run");
+    else
+        snprintf(a->why, sizeof(a->why),
+                 "a round of all workers is the same update whatever the machines do (with "
+                 "--deterministic to the bit); not measured (--repeat 3 does)");
 }
 
 static double
