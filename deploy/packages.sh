@@ -9,7 +9,8 @@ packages_build=(
 )
 # To test as well.
 packages_test=(
-    libcriterion-dev clang-format clang-tidy mandoc binutils iproute2 gnuplot-nox mmdebstrap systemd-container
+    libcriterion-dev clang-format clang-tidy mandoc binutils iproute2 gnuplot-nox locales
+    mmdebstrap systemd-container
     python3 python3-zmq python3-msgpack python3-numpy
 )
 # The real data set (IDX files under /usr/share/datasets/fashion-mnist).

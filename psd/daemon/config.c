@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proto/base/parse.h"
+#include "proto/base/plural.h"
 #include "proto/net/context.h"
 #include "proto/wire/limits.h"
 
@@ -361,10 +362,10 @@ check_advertise(const struct config *c, struct dt_error *err)
     }
     if (n + 1 != c->shards)
         return dt_fail(err, DT_E_CONFIG,
-                       "advertise: has %llu ports, but %llu shards need %llu (one for each shard "
+                       "advertise: has %llu port%s, but %llu shard%s need %llu (one for each shard "
                        "after the first)",
-                       (unsigned long long)n, (unsigned long long)c->shards,
-                       (unsigned long long)(c->shards - 1));
+                       (unsigned long long)n, dt_plural(n), (unsigned long long)c->shards,
+                       dt_plural(c->shards), (unsigned long long)(c->shards - 1));
     return DT_OK;
 }
 
@@ -397,10 +398,10 @@ config_help(FILE *out)
     fprintf(out, "usage: psd [-f FILE] [-n] [--listen EP]... [option]...\n"
                  "A parameter server for data-parallel training. Runs in the foreground.\n\n");
     dt_options_help(config_table, out);
-    fprintf(out,
-            "\nKeys of the INI file (section [psd]) are the option names with underscores.\n"
-            "Signals: SIGTERM and SIGINT stop (a second one at once), SIGHUP reads the\n"
-            "configuration again; what then changes is marked (reload: ...).\n"
-            "Exit status: 0, 64 usage, 69 address in use, 70 internal, 73 cannot create, 75 jobs "
-            "suspended (--once), 78 configuration.\n");
+    fprintf(out, "\nKeys of the INI file (section [psd]) are the option names with underscores.\n"
+                 "Signals: SIGTERM and SIGINT stop (a second one at once), SIGHUP reads the\n"
+                 "configuration again; what then changes is marked (reload: ...).\n"
+                 "Exit status: 0, 64 usage, 69 address in use or too few file descriptors, 70 "
+                 "internal, 73 cannot create, 75 jobs "
+                 "suspended (--once), 78 configuration.\n");
 }

@@ -267,6 +267,7 @@ static void
 check_descriptors(struct daemon *d)
 {
     int fd = fcntl(d->signal_fd, F_DUPFD_CLOEXEC, 0);
+    uint64_t n = accept_turned_away() - d->turned_away;
     bool none = fd < 0 && (errno == EMFILE || errno == ENFILE);
 
     if (fd >= 0)
@@ -276,9 +277,8 @@ check_descriptors(struct daemon *d)
         dt_log(DT_LOG_ERR, "no file descriptor is left: new connections are closed at once, those "
                            "that are here go on; raise the limit of open files (LimitNOFILE=)");
     else if (!none && d->no_descriptors)
-        dt_log(DT_LOG_NOTICE,
-               "file descriptors are to be had again; %llu connections were turned away",
-               (unsigned long long)(accept_turned_away() - d->turned_away));
+        dt_log(DT_LOG_NOTICE, "file descriptors are to be had again; %llu connection%s turned away",
+               (unsigned long long)n, n == 1 ? " was" : "s were");
     if (!none)
         d->turned_away = accept_turned_away();
     d->no_descriptors = none;

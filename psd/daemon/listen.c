@@ -12,6 +12,7 @@
 
 #include "proto/base/parse.h"
 #include "psd/daemon/admin_path.h"
+#include "psd/daemon/leftovers.h"
 
 #define SOCKET_MODE 0660
 
@@ -110,6 +111,7 @@ bind_one(struct listen_set *set, struct dt_context *context, const struct config
         s = dt_router_bind(router, endpoint, SOCKET_MODE, bound, err);
     if (s != DT_OK)
         return s;
+    leftovers_note(bound);
     if (shard == 0)
         snprintf(l->endpoint, sizeof(l->endpoint), "%s", bound);
     tell_peer(c, l, shard, bound);
@@ -129,6 +131,8 @@ bind_admin(struct listen_set *set, struct dt_context *context, const struct conf
     s = require_router(set, context, 0, PEER_ADMIN, c, &router, err);
     if (s == DT_OK)
         s = dt_router_bind(router, endpoint, SOCKET_MODE, set->admin, err);
+    if (s == DT_OK)
+        leftovers_note(set->admin);
     return s;
 }
 
@@ -178,6 +182,7 @@ listen_close(struct listen_set *set, int linger_ms)
             set->routers[k][class] = NULL;
         }
     }
+    leftovers_forget();
     free(set->listeners);
     set->listeners = NULL;
     set->n_listeners = 0;

@@ -1,6 +1,6 @@
 /*
- * signals.c - psd's signals. Main thread; the alarm's handler is the one asynchronous piece and uses
- * write(2) and _exit(2) only.
+ * signals.c - psd's signals. Main thread; the handlers of the alarm and of a second signal are the asynchronous
+ * pieces: they unlink what leftovers.c knows, and end the process.
  */
 #include "psd/daemon/signals.h"
 
@@ -11,6 +11,8 @@
 #include <sys/signalfd.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#include "psd/daemon/leftovers.h"
 
 #define EXIT_INTERNAL 70
 
@@ -59,6 +61,7 @@ stop_is_stuck(int number)
 {
     (void)number;
     (void)!write(STDERR_FILENO, stuck_line, stuck_bytes);
+    leftovers_remove();
     _exit(EXIT_INTERNAL);
 }
 
@@ -79,6 +82,14 @@ arm_deadline(int64_t timeout_ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+/* The signal comes again when this returns, and has its default action then (SA_RESETHAND). */
+static void
+end_now(int number)
+{
+    leftovers_remove();
+    raise(number);
+}
+
 static void
 take_note(int number)
 {
@@ -91,8 +102,8 @@ arm_second_signal(bool by_signal)
 {
     struct sigaction action = {0};
 
-    action.sa_handler = by_signal ? SIG_DFL : take_note;
-    action.sa_flags = by_signal ? 0 : (int)SA_RESETHAND;
+    action.sa_handler = by_signal ? end_now : take_note;
+    action.sa_flags = (int)SA_RESETHAND;
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
 }

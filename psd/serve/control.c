@@ -9,6 +9,7 @@
 
 #include <utlist.h>
 
+#include "proto/base/plural.h"
 #define MAX_JOBS 1024
 
 struct control *
@@ -121,7 +122,8 @@ control_open(struct shard *shard, const struct dt_hello *hello, const struct dt_
     job->view = view_find(shard, job->id);
     if (!job->view)
         abort(); /* out of memory for a few hundred bytes while shards already have the job */
-    dt_log(DT_LOG_INFO, "job %s opened: %u workers expected", hello->job, params->workers);
+    dt_log(DT_LOG_INFO, "job %s opened: %u worker%s expected", hello->job, params->workers,
+           dt_plural(params->workers));
     return job;
 fail:
     if (job) {

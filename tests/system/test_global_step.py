@@ -43,6 +43,7 @@ def test_a_step_that_has_come_is_not_waited_for(bench):
     second = start(bench, psd, 1, 2, "--steps", 9, "--wait-for-step", 30)
     expect_done(second, 9)
     expect(first.is_alive(), "at once")
+    expect("will not come" not in second.err(), second.err())
     first.signal(signal.SIGTERM)
     first.expect_exit(-signal.SIGTERM)
     psd.stop()
@@ -60,6 +61,7 @@ def test_nobody_is_there_to_bring_it(bench):
         else:
             expect_done(first, 30)
         expect_done(second, 30)
+        expect("--wait-for-step 100000 will not come" in second.err(), f"the worker says it: {second.err()}")
         harness.wait_until(lambda name=name: psd.job(name)["state"] == "complete", f"job {name} is complete")
     expect("nobody is there to bring the global step to 100000" in psd.err(), "psd says why")
     psd.stop()

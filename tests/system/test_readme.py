@@ -161,12 +161,28 @@ def run_cc(s, command, _):
                        stdout=subprocess.DEVNULL, timeout=120)
     libraries = {f for f, _, names in os.walk(prefix) if "libdtworker.so" in names}
     s.bench.env.update(PKG_CONFIG_PATH=os.path.join(*libraries, "pkgconfig"), LD_LIBRARY_PATH=libraries.pop())
-    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as f:
+    make_cc(s)
+    s.run(command)
+
+
+def run_cc_in_build(s, command, _):
+    """build/release is this build."""
+    make_cc(s)
+    s.run(command.replace("$PWD/build/release", os.path.dirname(harness.BIN)).replace("build/release", os.path.dirname(harness.BIN)))
+    s.run("ldd minimal | grep -q libdtworker.so.1")
+
+
+def make_cc(s):
+    """The compiler with the sanitizers of this build."""
+    with open(os.path.join(os.path.dirname(harness.BIN), "CMakeCache.txt"), encoding="utf-8") as f:
         sanitize = re.search(r"^PSD_SANITIZE:STRING=(.+)$", f.read(), re.M)
     with open(os.path.join(s.bin, "cc"), "w", encoding="utf-8") as f:
         f.write(f'#!/bin/sh\nexec /usr/bin/cc {f"-fsanitize={sanitize[1]}" if sanitize else ""} "$@"\n')
     os.chmod(os.path.join(s.bin, "cc"), 0o755)
-    s.run(command)
+
+
+def run_bench(s, command, _):
+    s.run(command.replace("build/release/bin", harness.BIN) + " --seconds 0.05")
 
 
 # What is looked up.
@@ -260,7 +276,9 @@ RULES = (
     (r"dtworker (run|compare|eval|check) ", run_program),
     (r"for \w+ in [\w\s-]+; do\n\s+dtworker run [^\n]*\ndone$", run_program),
     (r"psctl (status|placement)$", run_psctl),
+    (r"cc .* -L build/release/lib ", run_cc_in_build),
     (r"cc ", run_cc),
+    (r"build/release/bin/bench_hot$", run_bench),
     (r"export PATH=", check_path),
     (r"cmake --preset ", check_cmake),
     (r"(\./deploy/quickstart\.sh|tests/run\.sh)( |$)", check_script),

@@ -58,9 +58,9 @@ static const struct command commands[] = {
 static const char exit_codes[] =
     "Exit codes: 0 done, 64 usage, 65 data or a loss that is not finite, 66 no input, 69 no "
     "answer\n"
-    "from psd, 70 internal, 73 cannot create or the job is complete, 74 I/O, 75 temporary (job "
-    "failed,\n"
-    "rank taken, no update acknowledged), 76 protocol, 78 differs from the job.\n";
+    "from psd or too few file descriptors, 70 internal, 73 cannot create or the job is complete,\n"
+    "74 I/O, 75 temporary (job failed, rank taken, no update acknowledged), 76 protocol,\n"
+    "78 differs from the job.\n";
 
 const struct command *
 command_find(const char *name)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proto/base/parse.h"
+#include "proto/base/plural.h"
 #include "worker/cli/command.h"
 #include "worker/cli/score.h"
 #include "worker/train/safetensors.h"
@@ -190,7 +191,7 @@ put_score(const char *set, const struct model_score *score, uint64_t rows)
     char of[32] = "";
 
     if (rows > 0)
-        snprintf(of, sizeof(of), " (%llu rows)", (unsigned long long)rows);
+        snprintf(of, sizeof(of), " (%llu row%s)", (unsigned long long)rows, dt_plural(rows));
     if (isfinite(score->accuracy)) {
         snprintf(label, sizeof(label), "%s accuracy", set);
         printf("%-14s %.4f%s\n", label, score->accuracy, of);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "proto/base/clock.h"
@@ -25,25 +27,57 @@ glob_directory(const char *directory, glob_t *found, bool *any)
         *any = true;
 }
 
+/* Nobody listens on the socket of a psd that was killed. What cannot be tried (no permission) may be alive. */
+static bool
+is_gone(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool gone;
+
+    if (fd < 0)
+        return false;
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+    gone = connect(fd, (const struct sockaddr *)&a, sizeof(a)) != 0 &&
+           (errno == ECONNREFUSED || errno == ENOENT);
+    close(fd);
+    return gone;
+}
+
+static enum dt_status
+none_found(size_t n_gone, const char *where, struct dt_error *err)
+{
+    if (n_gone > 0)
+        return dt_fail(err, DT_E_UNAVAILABLE,
+                       "no psd found: nobody listens on %s in %s, its psd is gone; name another "
+                       "one with --admin ipc://PATH",
+                       n_gone == 1 ? "the admin socket" : "any of the admin sockets", where);
+    return dt_fail(err, DT_E_UNAVAILABLE,
+                   "no psd found: there is no admin socket in %s; name one with --admin "
+                   "ipc://PATH",
+                   where);
+}
+
 static enum dt_status
 choose(const glob_t *found, bool any, const char *where, char *out, struct dt_error *err)
 {
+    size_t i, n = any ? found->gl_pathc : 0, n_live = 0;
     struct dt_buffer names = {0};
     enum dt_status s;
-    size_t i;
 
-    if (!any || found->gl_pathc == 0)
-        return dt_fail(err, DT_E_UNAVAILABLE,
-                       "no psd found: there is no admin socket in %s; name one with --admin "
-                       "ipc://PATH",
-                       where);
-    if (found->gl_pathc == 1) {
-        snprintf(out, DT_MAX_ENDPOINT + 1, "ipc://%s", found->gl_pathv[0]);
-        return DT_OK;
-    }
-    for (i = 0; i < found->gl_pathc; i++)
+    for (i = 0; i < n; i++) {
+        if (is_gone(found->gl_pathv[i]))
+            continue;
+        if (n_live++ == 0)
+            snprintf(out, DT_MAX_ENDPOINT + 1, "ipc://%s", found->gl_pathv[i]);
         dt_buffer_printf(&names, "\n  --admin ipc://%s", found->gl_pathv[i]);
-    s = dt_fail(err, DT_E_USAGE, "several psds run here, choose one:%s", dt_buffer_str(&names));
+    }
+    if (n_live == 0)
+        s = none_found(n, where, err);
+    else if (n_live == 1)
+        s = DT_OK;
+    else
+        s = dt_fail(err, DT_E_USAGE, "several psds run here, choose one:%s", dt_buffer_str(&names));
     dt_buffer_deinit(&names);
     return s;
 }

@@ -19,7 +19,7 @@ struct psctl {
     uint64_t next_request;
 };
 
-/* `endpoint` NULL: the only *.sock in the admin directories; none is DT_E_UNAVAILABLE, several are
+/* `endpoint` NULL: the only *.sock in the admin directories on which somebody listens; none is DT_E_UNAVAILABLE, several are
  * DT_E_USAGE with their names. psctl_close is to be called also after a failure. */
 enum dt_status psctl_open(struct psctl *c, const char *endpoint, struct dt_error *err);
 void psctl_close(struct psctl *c);

@@ -273,9 +273,9 @@ print_help(FILE *out)
         fprintf(out, "  %s\n", commands[i].usage);
     fprintf(out, "\n");
     dt_options_help(table, out);
-    fprintf(out,
-            "\nExit status: 0, 64 usage, 69 no psd or no answer within 3 s, 76 protocol, 77 not "
-            "authorised.\n");
+    fprintf(out, "\nExit status: 0, 64 usage, 69 no psd, no answer within 3 s or too few file "
+                 "descriptors, 76 protocol, 77 not "
+                 "authorised.\n");
 }
 
 /* For tests and shell completion: the commands, and a line an option (option.h). */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "proto/base/plural.h"
 #include "proto/wire/placement.h"
 #include "worker/cli/psctl_body.h"
 
@@ -129,7 +130,7 @@ print_slices(const json_t *slices, FILE *out)
     json_t *v;
 
     json_array_foreach(slices, i, v) n += json_integer_value(v);
-    fprintf(out, "%lld slice%s", n, n == 1 ? "" : "s");
+    fprintf(out, "%lld slice%s", n, dt_plural((uint64_t)n));
     json_array_foreach(slices, i, v)
     {
         if (json_integer_value(v) == 0)
@@ -161,7 +162,8 @@ print_variable(const json_t *variable, FILE *out)
 
     fprintf(out, "  %lld %s", body_number(variable, "id"), body_text(variable, "name"));
     print_shape(json_object_get(variable, "shape"), out);
-    fprintf(out, ", %lld elements (", body_number(variable, "elements"));
+    fprintf(out, ", %lld element%s (", body_number(variable, "elements"),
+            dt_plural((uint64_t)body_number(variable, "elements")));
     print_bytes(body_number(variable, "bytes"), out);
     fprintf(out, "), %s", body_text(variable, "optimizer"));
     json_object_foreach(params, key, v) fprintf(out, " %s=%g", key, json_number_value(v));
@@ -200,9 +202,11 @@ placement_print(const json_t *job, FILE *out)
     size_t i;
     json_t *v;
 
-    fprintf(out, "job %s: ps task %lld of %lld, %lld shards, locking %s, %zu variables\n",
+    fprintf(out, "job %s: ps task %lld of %lld, %lld shard%s, locking %s, %zu variable%s\n",
             body_text(job, "name"), body_number(job, "ps_task"), body_number(job, "ps_tasks"),
-            body_number(job, "shards"), body_text(job, "locking"), json_array_size(variables));
+            body_number(job, "shards"), dt_plural((uint64_t)body_number(job, "shards")),
+            body_text(job, "locking"), json_array_size(variables),
+            dt_plural(json_array_size(variables)));
     json_array_foreach(variables, i, v) print_variable(v, out);
     if (json_array_size(variables) > 0)
         print_sums(job, out);

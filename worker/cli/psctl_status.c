@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "proto/base/plural.h"
+
 /* Names come from workers: no control characters to the terminal. */
 static void
 print_clean(const char *s, FILE *out)
@@ -102,8 +104,9 @@ print_job(const json_t *job, FILE *out)
 
     fputs("job ", out);
     print_clean(body_text(job, "name"), out);
-    fprintf(out, ": %s, step %lld, %lld workers expected", body_text(job, "state"),
-            body_number(job, "step"), body_number(job, "workers"));
+    fprintf(out, ": %s, step %lld, %lld worker%s expected", body_text(job, "state"),
+            body_number(job, "step"), body_number(job, "workers"),
+            dt_plural((uint64_t)body_number(job, "workers")));
     if (body_text(job, "reason")[0]) {
         fputs(" (", out);
         print_clean(body_text(job, "reason"), out);
@@ -124,8 +127,10 @@ status_print(const json_t *status, FILE *out)
     size_t i;
     json_t *v;
 
-    fprintf(out, "psd %s, incarnation %s, %lld shards, %lld sessions, %zu jobs\n",
+    fprintf(out, "psd %s, incarnation %s, %lld shard%s, %lld session%s, %zu job%s\n",
             body_text(status, "version"), body_text(status, "incarnation"),
-            body_number(status, "shards"), body_number(status, "sessions"), json_array_size(jobs));
+            body_number(status, "shards"), dt_plural((uint64_t)body_number(status, "shards")),
+            body_number(status, "sessions"), dt_plural((uint64_t)body_number(status, "sessions")),
+            json_array_size(jobs), dt_plural(json_array_size(jobs)));
     json_array_foreach(jobs, i, v) print_job(v, out);
 }

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "proto/base/plural.h"
+
 #include "worker/train/staleness_json.h"
 
 static json_t *
@@ -180,8 +182,8 @@ put_staleness(const struct staleness *s, FILE *out)
 void
 report_write_text(const struct report *r, FILE *out)
 {
-    fprintf(out, "%s, %s: %llu steps in %.2f s\n", r->algorithm, r->model,
-            (unsigned long long)r->steps, r->seconds);
+    fprintf(out, "%s, %s: %llu step%s in %.2f s\n", r->algorithm, r->model,
+            (unsigned long long)r->steps, dt_plural(r->steps), r->seconds);
     put_quality(r, out);
     fprintf(out, "samples/s      %.0f (%llu samples%s)\n", rate(r), (unsigned long long)r->samples,
             r->rank < 0 ? ", all workers" : "");

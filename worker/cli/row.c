@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/base/parse.h"
+#include "proto/base/plural.h"
 #include "psd/optim/optimizer.h"
 
 enum { WINDOW_OWN, WINDOW_MEAN, WINDOW_SUM }; /* --window-reduction */
@@ -176,8 +177,8 @@ check_list(const struct settings *s, struct dt_error *err)
 
     if (n != s->workers)
         return dt_fail(err, DT_E_USAGE,
-                       "--lr-per-rank has %u rates for %llu workers: give one a rank", n,
-                       (unsigned long long)s->workers);
+                       "--lr-per-rank has %u rate%s for %llu worker%s: give one a rank", n,
+                       dt_plural(n), (unsigned long long)s->workers, dt_plural(s->workers));
     for (unsigned i = 0; i < n; i++) {
         if (!parse_rate(s->lr_per_rank[i], &rate))
             return dt_fail(err, DT_E_USAGE,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "proto/base/descriptors.h"
+#include "proto/base/plural.h"
 #include "worker/cli/cluster.h"
 #include "worker/cli/command.h"
 #include "worker/cli/stop.h"
@@ -14,7 +15,7 @@ static void
 start_line(const struct cluster *c, FILE *out)
 {
     fprintf(out, "private cluster: %u psd, %u worker%s\n", c->n_ps, c->n_workers,
-            c->n_workers == 1 ? "" : "s");
+            dt_plural(c->n_workers));
     fflush(out);
 }
 

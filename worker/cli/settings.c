@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "proto/base/parse.h"
+#include "proto/base/plural.h"
 #include "worker/train/order.h"
 #include "worker/train/replicas.h"
 
@@ -301,8 +302,8 @@ settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms, struc
         return DT_OK;
     if (n != 1 && n != s->workers)
         return dt_fail(err, DT_E_USAGE,
-                       "--step-delay has %u values for %llu workers: give one, or one a worker", n,
-                       (unsigned long long)s->workers);
+                       "--step-delay has %u value%s for %llu worker%s: give one, or one a worker",
+                       n, dt_plural(n), (unsigned long long)s->workers, dt_plural(s->workers));
     const char *text = s->step_delays[n == 1 ? 0 : rank];
     if (!dt_parse_u64(text, ms) || *ms > 1000000000)
         return dt_fail(err, DT_E_USAGE, "--step-delay %s: give whole milliseconds", text);

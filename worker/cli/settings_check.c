@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/base/plural.h"
 #include "proto/net/context.h"
 #include "worker/cli/pins.h"
 #include "worker/cli/row.h"
@@ -120,8 +121,9 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
                        s->model);
     if (s->aggregate > s->workers)
         return dt_fail(err, DT_E_USAGE,
-                       "--aggregate %llu is more than the %llu workers: use at most --workers",
-                       (unsigned long long)s->aggregate, (unsigned long long)s->workers);
+                       "--aggregate %llu is more than the %llu worker%s: use at most --workers",
+                       (unsigned long long)s->aggregate, (unsigned long long)s->workers,
+                       dt_plural(s->workers));
     if (s->overlap && s->replicas > 1)
         return dt_fail(err, DT_E_USAGE,
                        "--overlap: the mean of several replicas is there only when all are done: "

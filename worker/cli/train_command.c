@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/plural.h"
 #include "worker/cli/command.h"
 #include "worker/cli/exit_code.h"
 #include "worker/cli/pins.h"
@@ -120,13 +121,14 @@ start_line(struct training *t)
     fprintf(t->text, "%s, %s: rank %llu of %llu", s->algorithm, s->model,
             (unsigned long long)s->rank, (unsigned long long)s->workers);
     if (rows > 0)
-        fprintf(t->text, ", global batch %llu (%llu x %llu), %llu training rows, %llu test rows",
+        fprintf(t->text, ", global batch %llu (%llu x %llu), %llu training row%s, %llu test row%s",
                 (unsigned long long)global, (unsigned long long)parts, (unsigned long long)s->batch,
-                (unsigned long long)rows, (unsigned long long)t->data.test.n_rows);
+                (unsigned long long)rows, dt_plural(rows), (unsigned long long)t->data.test.n_rows,
+                dt_plural(t->data.test.n_rows));
     if (s->replicas > 1)
         fprintf(t->text, ", %llu replicas", (unsigned long long)s->replicas);
-    fprintf(t->text, ", %d thread%s, %llu steps\n", threads, threads == 1 ? "" : "s",
-            (unsigned long long)t->steps);
+    fprintf(t->text, ", %d thread%s, %llu step%s\n", threads, dt_plural((uint64_t)threads),
+            (unsigned long long)t->steps, dt_plural(t->steps));
     fflush(t->text);
     progress_init(&t->progress, t->text, rows > 0 ? global : parts, t->steps, t->steps_per_epoch);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/plural.h"
 #include "worker/train/dataset_load.h"
 #include "worker/train/gzfile.h"
 
@@ -40,10 +41,10 @@ packing(const char *path)
 static void
 add_rows(const struct text *t, const struct dataset *d, const char *what)
 {
-    add(t, "%llu rows of ", (unsigned long long)d->n_rows);
+    add(t, "%llu row%s of ", (unsigned long long)d->n_rows, dt_plural(d->n_rows));
     for (uint32_t i = 0; i < d->n_dims; i++)
         add(t, "%s%u", i ? "x" : "", d->dims[i]);
-    add(t, " %s (%u features)", what, d->n_features);
+    add(t, " %s (%u feature%s)", what, d->n_features, dt_plural(d->n_features));
 }
 
 static void
