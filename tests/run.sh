@@ -8,6 +8,8 @@
 #   --slow      the tests labelled slow alone
 #   --preset    run everything from this build (it alone is built)
 #   --no-build  neither packages nor build: what is there is tested
+# The test fresh runs this script once more, with --fast, in a clone in a Debian that has nothing yet. PSD_FRESH has
+# other options for that, as in PSD_FRESH='--fast -R lint'; PSD_FRESH=all is the whole suite there.
 # Anything else goes to ctest, e.g. -R system. The last line is ctest's closing line; the exit code is ctest's.
 set -u
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1

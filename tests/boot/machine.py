@@ -51,17 +51,17 @@ def proxies():
     return [f"--aptopt={line}" for line in found]
 
 
-def make_root(archive, more):
-    """An archive of a small Debian with `more` packages; the temporary folders are those of the tools."""
+def make_root(archive, names):
+    """An archive of a small Debian with these packages; the temporary folders are those of the tools."""
     suite, lines = sources()
-    names = ",".join((*BASE, *more))
     partial = f"{archive}.partial"
+    include = [f"--include={','.join(names)}"] if names else []
     if shutil.which("mmdebstrap"):
-        argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={names}", *proxies(), suite,
-                partial, *lines]
+        argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", *include, *proxies(), suite, partial,
+                *lines]
         said = run(argv, 900, check=False)
     elif shutil.which("debootstrap"):
-        said = debootstrap(suite, names, lines[0].split()[1], partial)
+        said = debootstrap(suite, include, lines[0].split()[1], partial)
     else:
         raise Skipped("root: there is neither mmdebstrap nor debootstrap")
     if said.returncode != 0:
@@ -72,15 +72,26 @@ def make_root(archive, more):
     os.rename(partial, archive)
 
 
-def debootstrap(suite, names, mirror, archive):
+def debootstrap(suite, include, mirror, archive):
     folder = tempfile.mkdtemp(prefix="psd-root-")
     try:
-        said = run(["debootstrap", "--variant=minbase", f"--include={names}", suite, folder, mirror], 900, check=False)
+        said = run(["debootstrap", "--variant=minbase", *include, suite, folder, mirror], 900, check=False)
         if said.returncode == 0:
             run(["tar", "-C", folder, "--one-file-system", "--numeric-owner", "-cf", archive, "."], 300)
         return said
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def archive_of(cache, names):
+    """The path of the archive with these packages; made when it is not there."""
+    os.makedirs(cache, exist_ok=True)
+    # another list of packages is another root
+    archive = os.path.join(cache, f"root-{zlib.crc32(' '.join(names).encode()):08x}.tar")
+    if not os.path.exists(archive):
+        print("making the root", flush=True)
+        make_root(archive, names)
+    return archive
 
 
 def children(pid):
@@ -126,12 +137,7 @@ class Machine:
         if os.geteuid() != 0:
             raise Skipped("boot: only root can boot a machine")
         packages.require("systemd-nspawn", "nsenter", "tar")
-        os.makedirs(cache, exist_ok=True)
-        # another list of packages is another root
-        archive = os.path.join(cache, f"root-{zlib.crc32(' '.join((*BASE, *more)).encode()):08x}.tar")
-        if not os.path.exists(archive):
-            print("making the root", flush=True)
-            make_root(archive, more)
+        archive = archive_of(cache, (*BASE, *more))
         self.dir = tempfile.mkdtemp(prefix="psd-boot-")
         self.root = os.path.join(self.dir, "root")
         self.log_path = os.path.join(self.dir, "console")

@@ -3,6 +3,8 @@
  */
 #include "worker/train/link.h"
 
+#include "proto/base/log.h"
+
 #define STOP_MS 10000
 
 static enum dtw_status
@@ -56,10 +58,18 @@ step(void *self, const float *const *gradients, float *const *values, uint64_t w
     return dtw_step(self, gradients, values, weight, count, r, err);
 }
 
+/* psd lets those go who wait for a step that nobody can bring. */
 static enum dtw_status
 wait_step(void *self, uint64_t step_wanted, struct dtw_error *err)
 {
-    return dtw_wait_step(self, step_wanted, -1, err);
+    enum dtw_status s = dtw_wait_step(self, step_wanted, -1, err);
+
+    if (s == DTW_OK && dtw_global_step(self) < step_wanted)
+        dt_log(DT_LOG_NOTICE,
+               "--wait-for-step %llu will not come: the others have ended, or stop before it; this "
+               "worker begins at global step %llu",
+               (unsigned long long)step_wanted, (unsigned long long)dtw_global_step(self));
+    return s;
 }
 
 static void
