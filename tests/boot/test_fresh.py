@@ -80,8 +80,7 @@ class Fresh:
         finally:
             if nspawn.poll() is None:
                 self.kill(nspawn)
-        with open(self.log_path, encoding="utf-8", errors="replace") as f:
-            return code, f.read()
+        return code, self.output()
 
     def kill(self, nspawn):
         for pid in machine.children(nspawn.pid):  # with its process 1 all others end
@@ -90,9 +89,13 @@ class Fresh:
         nspawn.kill()
         nspawn.wait()
 
-    def tail(self):
+    def output(self):
+        """Without what systemd-nspawn says itself at its end, which is about a folder that close() removes."""
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
-            return "\n".join(f.read().splitlines()[-60:])
+            return re.sub(r"^Attempted to remove disk file system under .*\n", "", f.read(), flags=re.M)
+
+    def tail(self):
+        return "\n".join(self.output().splitlines()[-60:])
 
     def close(self):
         machine.remove_groups(machine.own_groups() - self.groups_before)

@@ -57,8 +57,8 @@ add_numbers(const struct text *t, const struct dataset *d)
         least = d->t[i] < least ? d->t[i] : least;
         most = d->t[i] > most ? d->t[i] : most;
     }
-    add(t, "%llu numbers from %g to %g", (unsigned long long)d->n_rows, (double)least,
-        (double)most);
+    add(t, "%llu number%s from %g to %g", (unsigned long long)d->n_rows, dt_plural(d->n_rows),
+        (double)least, (double)most);
 }
 
 /* "5 labels of 3 classes, 1 to 2 rows a class" */
@@ -78,9 +78,9 @@ add_labels(const struct text *t, const struct dataset *d)
         most = counts[c] > most ? counts[c] : most;
     }
     if (counts)
-        add(t, "%llu labels of %u classes, %llu to %llu rows a class",
-            (unsigned long long)d->n_rows, d->n_classes, (unsigned long long)least,
-            (unsigned long long)most);
+        add(t, "%llu label%s of %u classes, %llu to %llu rows a class",
+            (unsigned long long)d->n_rows, dt_plural(d->n_rows), d->n_classes,
+            (unsigned long long)least, (unsigned long long)most);
     free(counts);
 }
 

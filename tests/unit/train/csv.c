@@ -439,11 +439,11 @@ Test(csv, check_describes_the_columns)
     cr_expect_not_null(strstr(text, "train.csv: plain CSV with header, 3 rows of 2 values (2 "
                                     "features); label column 2 'kind': 3 numbers from 0 to 1\n"),
                        "%s", text);
-    cr_expect_not_null(strstr(text, "1 numbers from 0.5 to 0.5\n"), "%s", text);
+    cr_expect_not_null(strstr(text, "1 number from 0.5 to 0.5\n"), "%s", text);
     write_text(&f, "test.csv", "1,0,2\n");
     o.label = "2";
     cr_assert_eq(dataset_check_with(&o, f.dir.dir, text, sizeof(text), &f.err), DT_OK);
     cr_expect_not_null(strstr(text, "3 labels of 2 classes, 1 to 2 rows a class\n"), "%s", text);
-    cr_expect_not_null(strstr(text, "test.csv: plain CSV without header, 1 rows"), "%s", text);
+    cr_expect_not_null(strstr(text, "test.csv: plain CSV without header, 1 row of 2 values"), "%s", text);
     file_remove(&f);
 }
