@@ -444,6 +444,7 @@ Test(csv, check_describes_the_columns)
     o.label = "2";
     cr_assert_eq(dataset_check_with(&o, f.dir.dir, text, sizeof(text), &f.err), DT_OK);
     cr_expect_not_null(strstr(text, "3 labels of 2 classes, 1 to 2 rows a class\n"), "%s", text);
-    cr_expect_not_null(strstr(text, "test.csv: plain CSV without header, 1 row of 2 values"), "%s", text);
+    cr_expect_not_null(strstr(text, "test.csv: plain CSV without header, 1 row of 2 values"), "%s",
+                       text);
     file_remove(&f);
 }
