@@ -12,6 +12,7 @@
 #include "proto/base/parse.h"
 #include "proto/base/plural.h"
 #include "psd/optim/optimizer.h"
+#include "worker/cli/extras.h"
 
 enum { WINDOW_OWN, WINDOW_MEAN, WINDOW_SUM }; /* --window-reduction */
 enum { REDUCE_SUM = 2 };                      /* --reduce */
@@ -225,5 +226,7 @@ row_check(const struct settings *s, const struct dt_option *table, struct dt_err
         r = check_reductions(s, table, err);
     if (r == DT_OK)
         r = check_server(s, err);
-    return r == DT_OK ? check_local_rule(s, err) : r;
+    if (r == DT_OK)
+        r = check_local_rule(s, err);
+    return r == DT_OK ? extras_check(s, err) : r;
 }

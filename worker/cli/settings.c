@@ -10,6 +10,7 @@
 
 #include "proto/base/parse.h"
 #include "proto/base/plural.h"
+#include "psd/optim/schedule.h"
 #include "worker/train/order.h"
 #include "worker/train/replicas.h"
 
@@ -87,6 +88,20 @@
             .help = "send a gradient layer by layer while the rest of it is being computed"),      \
         ROW("lr", DOUBLE, lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",                     \
             .help = "learning rate on psd (local: of the worker); 0: the algorithm's own"),        \
+        ROW("lr-schedule", STRING, lr_schedule,                                                    \
+            .choices = "constant|exponential:|inverse-time:|polynomial:|cosine:|piecewise:",       \
+            .arg = "KIND:...",                                                                     \
+            .help = "of the rate, by updates: exponential:rate=.9,steps=1000,staircase; "          \
+                    "inverse-time:rate=,steps=; polynomial:steps=,end=,power=,cycle; "             \
+                    "cosine:steps=,alpha=; piecewise:STEP=RATE,..."),                              \
+        ROW("warmup", U64, warmup, .def = "0", .min = 0, .max = SCHEDULE_MAX_STEPS, .arg = "N",    \
+            .help = "the rate grows linearly over the first N updates; 0: none"),                  \
+        ROW("clip-value", DOUBLE, clip_value, .def = "0", .min = 0, .max = 1e30, .arg = "X",       \
+            .help = "elements of the gradient that is applied are at most X; 0: any"),             \
+        ROW("clip-norm", DOUBLE, clip_norm, .def = "0", .min = 0, .max = 1e30, .arg = "X",         \
+            .help = "norm of a batch's gradient is at most X, by the worker; 0: any"),             \
+        ROW("weight-decay", DOUBLE, weight_decay, .def = "0", .min = 0, .max = 1e6, .arg = "X",    \
+            .help = "add X times the value to the gradient of weights, not of biases; 0: none"),   \
         ROW("local-lr", DOUBLE, local_lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",         \
             .help = "rate of the steps within a window; 0: the algorithm's own"),                  \
         ROW("lr-per-rank", CSV, lr_per_rank, .arg = "A,B,...",                                     \

@@ -46,6 +46,11 @@ struct settings {
     uint64_t batch;
     uint64_t replicas;
     bool overlap;
+    char *lr_schedule; /* extras.h, as the next four */
+    uint64_t warmup;   /* updates; 0: none */
+    double clip_value; /* 0: none, as the next */
+    double clip_norm;
+    double weight_decay;
     double lr;       /* 0: the algorithm's own; settings_lr() */
     double local_lr; /* likewise */
     uint64_t window; /* likewise */

@@ -11,6 +11,7 @@
 #include "proto/base/plural.h"
 #include "worker/cli/command.h"
 #include "worker/cli/exit_code.h"
+#include "worker/cli/extras.h"
 #include "worker/cli/pins.h"
 #include "worker/cli/row.h"
 #include "worker/cli/stop.h"
@@ -187,6 +188,8 @@ static enum dt_status
 open_loop(struct training *t, struct dt_error *err)
 {
     const struct settings *s = t->s;
+    struct train_extras extras;
+    enum dt_status r = settings_extras(s, &extras, err);
     struct loop_plan plan = {
         .algorithm = &t->row,
         .model = t->model,
@@ -205,6 +208,7 @@ open_loop(struct training *t, struct dt_error *err)
         .lr = (float)settings_lr(s),
         .rank_lr = (float)settings_rank_lr(s),
         .local_lr = (float)settings_local_lr(s),
+        .extras = extras,
         .window = t->row.window,
         .wait_for_step = s->wait_for_step,
         .final_values = s->save != NULL,
@@ -213,7 +217,7 @@ open_loop(struct training *t, struct dt_error *err)
         .point = point,
         .point_arg = t,
     };
-    return loop_create(&plan, &t->loop, err);
+    return r == DT_OK ? loop_create(&plan, &t->loop, err) : r;
 }
 
 static int

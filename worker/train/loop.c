@@ -74,8 +74,12 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
     l->exchange = find_exchange(plan->algorithm->consistency);
     if (l->plan.window == 0)
         l->plan.window = plan->algorithm->window;
-    s = window_init(&l->window, plan->algorithm, plan->model, l->plan.window,
-                    algorithm_needs_ps(plan->algorithm) ? plan->local_lr : plan->lr, err);
+    const struct window_rates rates = {
+        .local = algorithm_needs_ps(plan->algorithm) ? plan->local_lr : plan->lr,
+        .server = plan->lr,
+        .extras = &l->plan.extras,
+    };
+    s = window_init(&l->window, plan->algorithm, plan->model, l->plan.window, &rates, err);
     if (plan->rank_lr > 0)
         l->window.scale = plan->rank_lr;
     if (s == DT_OK && !allocate(l))
@@ -162,8 +166,10 @@ compute(struct loop *l, uint64_t step, bool last, struct loop_batch *batch)
     l->result.last.loss = sum.loss;
     if (!isfinite(sum.loss))
         return false;
-    if (!overlaps)
+    if (!overlaps) {
+        train_extras_clip_norm(&l->plan.extras, l->plan.model, l->gradients);
         window_add(&l->window, l->values, l->gradients);
+    }
     batch->n_rows += sum.n_rows;
     batch->n_batches += sum.n_batches;
     return true;
@@ -174,6 +180,8 @@ static enum loop_end
 compute_window(struct loop *l, struct loop_batch *batch)
 {
     *batch = (struct loop_batch){0};
+    if (algorithm_needs_ps(l->plan.algorithm))
+        l->window.version = l->plan.link.ops->worker_step(l->plan.link.self);
     for (uint64_t i = 0; i < l->plan.window && l->step + i < l->plan.steps; i++) {
         bool last = i + 1 == l->plan.window || l->step + i + 1 == l->plan.steps;
         if (stop_wanted(l, l->plan.step_delay_ms))

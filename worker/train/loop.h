@@ -21,6 +21,7 @@
 #include "worker/train/link.h"
 #include "worker/train/model.h"
 #include "worker/train/staleness.h"
+#include "worker/train/train_extras.h"
 
 struct loop_point {   /* where the training is, after a step */
     uint64_t step;    /* sync: updates that the values have seen, times T; else own batches done */
@@ -51,9 +52,10 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     uint64_t steps_per_epoch; /* >= 1 */
     double target_accuracy;   /* > 0: stop at the first epoch end that has it */
     uint64_t seed;
-    float lr;               /* of the server's rule; local: of the local one */
-    float rank_lr;          /* > 0: this worker's gradient is multiplied by it (has_rank_rates) */
-    float local_lr;         /* of the local rule beside a server's */
+    float lr;       /* of the server's rule; local: of the local one */
+    float rank_lr;  /* > 0: this worker's gradient is multiplied by it (has_rank_rates) */
+    float local_lr; /* of the local rule beside a server's */
+    struct train_extras extras;
     uint64_t wait_for_step; /* async: begin when the global step has come so far; 0: at once */
     uint32_t window;        /* T: batches between two exchanges; 0: the algorithm's own */
     bool overlap;           /* send a gradient while it is being computed; one replica, with psd */

@@ -35,6 +35,20 @@ exchange_take_next(struct loop *l)
     l->have_values = true;
 }
 
+static unsigned
+server_params(const struct loop *l, bool is_bias, struct dtw_param *out)
+{
+    struct optimizer_param params[TRAIN_MAX_PARAMS];
+    unsigned n;
+
+    if (train_extras_are_local(l->plan.algorithm))
+        return 0;
+    n = train_extras_params(&l->plan.extras, true, is_bias, params);
+    for (unsigned i = 0; i < n; i++)
+        out[i] = (struct dtw_param){params[i].name, params[i].value};
+    return n;
+}
+
 enum dtw_status
 exchange_declare(struct loop *l)
 {
@@ -42,12 +56,15 @@ exchange_declare(struct loop *l)
 
     for (uint32_t i = 0; s == DTW_OK && i < l->n_variables; i++) {
         const struct model_variable *v = model_variable(l->plan.model, i);
+        struct dtw_param params[TRAIN_MAX_PARAMS];
         struct dtw_variable d = {
             .name = v->name,
             .n_dims = v->n_dims,
             .shape = v->shape,
             .optimizer = l->plan.algorithm->server_optimizer,
             .lr = l->plan.lr,
+            .params = params,
+            .n_params = server_params(l, v->is_bias, params),
             .init = v->init,
             .seed = l->plan.seed,
         };

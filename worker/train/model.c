@@ -51,6 +51,7 @@ model_add_variable(struct model *m, const char *name, uint32_t n_dims, const uin
         v->elements *= shape[i];
     }
     v->init = init;
+    v->is_bias = strlen(name) > 5 && !strcmp(name + strlen(name) - 5, "/bias");
 }
 
 enum dt_status

@@ -29,6 +29,7 @@ struct model_variable {
     uint64_t shape[4];
     uint64_t elements;
     const char *init; /* "zeros", "he": the word declared to psd */
+    bool is_bias;     /* it has no weight decay */
 };
 
 struct model; /* opaque; holds scratch memory for one thread of computation */

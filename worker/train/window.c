@@ -35,9 +35,38 @@ allocate(struct window *w, uint32_t length)
     return true;
 }
 
+static enum dt_status
+make_rule(struct optimizer *o, const char *rule, float lr, const struct train_extras *e,
+          bool scheduled, bool is_bias, struct dt_error *err)
+{
+    struct optimizer_param params[TRAIN_MAX_PARAMS + 1] = {{"lr", lr}};
+    unsigned n = e ? train_extras_params(e, scheduled, is_bias, params + 1) : 0;
+
+    return optimizer_init(o, rule, params, n + 1, err);
+}
+
+static enum dt_status
+make_rules(struct window *w, const struct window_rates *rates, struct dt_error *err)
+{
+    const struct algorithm *a = w->algorithm;
+    bool alone = train_extras_are_local(a);
+    enum dt_status s;
+
+    if (!a->local_optimizer)
+        return DT_OK;
+    s = make_rule(&w->local, a->local_optimizer, rates->local, rates->extras, alone, false, err);
+    if (s == DT_OK)
+        s = make_rule(&w->local_bias, a->local_optimizer, rates->local, rates->extras, alone, true,
+                      err);
+    if (s == DT_OK && !alone && rates->extras && rates->extras->n_schedule > 0)
+        s = make_rule(&w->server, a->server_optimizer, rates->server, rates->extras, true, true,
+                      err);
+    return s;
+}
+
 enum dt_status
 window_init(struct window *w, const struct algorithm *algorithm, const struct model *model,
-            uint32_t length, float lr, struct dt_error *err)
+            uint32_t length, const struct window_rates *rates, struct dt_error *err)
 {
     enum dt_status s = DT_OK;
 
@@ -45,12 +74,11 @@ window_init(struct window *w, const struct algorithm *algorithm, const struct mo
     w->algorithm = algorithm;
     w->scale = 1;
     w->n_variables = model_n_variables(model);
-    for (uint32_t i = 0; i < w->n_variables; i++)
+    for (uint32_t i = 0; i < w->n_variables; i++) {
         w->elements[i] = model_variable(model, i)->elements;
-    if (algorithm->local_optimizer) {
-        struct optimizer_param rate = {"lr", lr};
-        s = optimizer_init(&w->local, algorithm->local_optimizer, &rate, 1, err);
+        w->is_bias[i] = model_variable(model, i)->is_bias;
     }
+    s = make_rules(w, rates, err);
     if (s == DT_OK && !allocate(w, length))
         s = dt_fail(err, DT_E_NO_MEMORY, "training loop: no memory for a window of %u batches",
                     length);
@@ -86,13 +114,28 @@ window_next_batch(struct window *w)
     w->n_updates++;
 }
 
+/* The local rule of variable i at its rate of now. */
+static struct optimizer
+local_rule(const struct window *w, uint32_t i)
+{
+    struct optimizer o = w->is_bias[i] ? w->local_bias : w->local;
+
+    if (w->server.rule)
+        optimizer_set_rate(&o, optimizer_rate(&o, 0) * optimizer_rate(&w->server, w->version) /
+                                   w->server.params[0]);
+    return o;
+}
+
 void
 window_add_variable(struct window *w, uint32_t i, float *values, const float *gradient)
 {
+    struct optimizer o;
+
     add_to_sum(w, i, gradient);
-    if (w->algorithm->local_optimizer)
-        optimizer_apply(&w->local, values, values, w->slots[i], gradient, w->elements[i],
-                        w->n_updates - 1);
+    if (!w->algorithm->local_optimizer)
+        return;
+    o = local_rule(w, i);
+    optimizer_apply(&o, values, values, w->slots[i], gradient, w->elements[i], w->n_updates - 1);
 }
 
 void

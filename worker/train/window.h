@@ -10,12 +10,18 @@
 #include "psd/optim/optimizer.h"
 #include "worker/train/algorithm.h"
 #include "worker/train/model.h"
+#include "worker/train/train_extras.h"
 
 struct window {
     const struct algorithm *algorithm; /* borrowed */
     uint32_t n_variables;
     uint64_t elements[MODEL_MAX_VARIABLES];
-    struct optimizer local;                                 /* when the algorithm names one */
+    bool is_bias[MODEL_MAX_VARIABLES];
+    struct optimizer local;      /* when the algorithm names one */
+    struct optimizer local_bias; /* the same without weight decay */
+    struct optimizer
+        server; /* whose rate the local one follows; rule NULL: it has a schedule of its own */
+    uint64_t version; /* of the values pulled: the step of the server's schedule */
     float *slots[MODEL_MAX_VARIABLES][OPTIMIZER_MAX_SLOTS]; /* owned; of the local rule */
     float *sums[MODEL_MAX_VARIABLES];                       /* owned; NULL where T is 1 */
     float scale;        /* what is pushed is multiplied by it; 1: as it is */
@@ -23,10 +29,16 @@ struct window {
     uint32_t n_batches; /* in the open window */
 };
 
-/* Memory for `model` and T = `length`; the local rule's rate. DT_E_NO_MEMORY, or optimizer_init's. */
+struct window_rates { /* of the two rules */
+    float local;
+    float server;                      /* where there is a local rule beside it */
+    const struct train_extras *extras; /* borrowed for the call; NULL: none */
+};
+
+/* Memory for `model` and T = `length`. DT_E_NO_MEMORY, or optimizer_init's. */
 enum dt_status window_init(struct window *w, const struct algorithm *algorithm,
-                           const struct model *model, uint32_t length, float lr,
-                           struct dt_error *err);
+                           const struct model *model, uint32_t length,
+                           const struct window_rates *rates, struct dt_error *err);
 void window_deinit(struct window *w);
 
 /* A batch's mean gradient: into the window, and into the values by the local rule. */

@@ -7,6 +7,8 @@ TestSuite(window, .timeout = 40);
 
 #define BATCHES 3
 
+static const struct window_rates half = {.local = 0.5f};
+
 static struct model *
 toy(void)
 {
@@ -49,7 +51,7 @@ check(struct algorithm row, float scale, float want_pushed, float want_value)
     struct window w;
     struct dt_error err = {DT_OK, ""};
 
-    cr_assert_eq(window_init(&w, &row, m, BATCHES, 0.5f, &err), DT_OK, "%s", err.text);
+    cr_assert_eq(window_init(&w, &row, m, BATCHES, &half, &err), DT_OK, "%s", err.text);
     w.scale = scale;
     for (int i = 0; i < 2; i++) { /* a second window starts afresh */
         float values[2][2] = {{0, 0}, {0, 0}}, pushed[2][2];
@@ -87,7 +89,8 @@ Test(window, a_window_of_one_batch_is_scaled_as_well)
     struct dt_error err = {DT_OK, ""};
     float values[2][2] = {{0, 0}, {0, 0}}, gradients[2][2] = {{4, 4}, {-4, -4}};
 
-    cr_assert_eq(window_init(&w, &row, m, 1, 0, &err), DT_OK, "%s", err.text);
+    cr_assert_eq(window_init(&w, &row, m, 1, &(struct window_rates){0}, &err), DT_OK, "%s",
+                 err.text);
     w.scale = 0.125f;
     window_add(&w, (float *[]){values[0], values[1]}, (float *[]){gradients[0], gradients[1]});
     window_close(&w, (float *[]){gradients[0], gradients[1]});
