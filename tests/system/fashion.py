@@ -7,11 +7,12 @@ import subprocess
 import harness
 from harness import expect
 
-ALGORITHMS = {"ssgd", "ssgd-diff-lr", "sagn", "hogwild", "downpour", "downpour-easy", "agn"}
+ALGORITHMS = {"ssgd", "ssgd-diff-lr", "sagn", "hogwild", "downpour", "downpour-easy", "agn", "dynsgd", "easgd",
+              "aeasgd", "eamsgd"}
 
 
 def algorithms():
-    """Those of --help that need psd: at least the seven."""
+    """Those of --help that need psd: at least the eleven."""
     text = subprocess.run([harness.program("dtworker"), "train", "--help"], capture_output=True, text=True,
                           timeout=harness.LONG, check=True).stdout
     found = re.search(r"--algorithm NAME\s+(.*?)\(default", text, re.S)

@@ -208,7 +208,6 @@ check_rule(const struct settings *s, const struct train_extras *e, struct dt_err
     bool local = train_extras_are_local(&row);
     const char *rule = local ? row.local_optimizer : row.server_optimizer;
     struct optimizer_param params[TRAIN_MAX_PARAMS + 1];
-    double lr = local && algorithm_needs_ps(&row) ? settings_local_lr(s) : settings_lr(s);
     unsigned n = train_extras_params(e, true, false, params + 1);
     struct optimizer o;
 
@@ -219,7 +218,7 @@ check_rule(const struct settings *s, const struct train_extras *e, struct dt_err
                        "--algorithm %s has no rule with a rate: leave --lr-schedule, --warmup, "
                        "--clip-value and --weight-decay out",
                        s->algorithm);
-    params[0] = (struct optimizer_param){"lr", (float)lr};
+    params[0] = (struct optimizer_param){"lr", (float)settings_lr(s)};
     if (optimizer_init(&o, rule, params, n + 1, err) != DT_OK)
         return dt_fail_prefix(err, "--lr-schedule, --warmup, --clip-value or --weight-decay"),
                DT_E_USAGE;

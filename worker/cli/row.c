@@ -98,6 +98,11 @@ check_server(const struct settings *s, struct dt_error *err)
 
     if (!s->server_optimizer)
         return DT_OK;
+    if (algorithm_needs_ps(a) && !algorithm_has_server_rate(a))
+        return dt_fail(err, DT_E_USAGE,
+                       "--server-optimizer: what the workers of %s push is added as it is: leave "
+                       "it out, or use --local-optimizer",
+                       s->algorithm);
     if (!algorithm_needs_ps(a))
         return dt_fail(err, DT_E_USAGE,
                        "--algorithm %s has no psd: leave --server-optimizer out, or use "
@@ -123,14 +128,19 @@ static enum dt_status
 check_local_rule(const struct settings *s, struct dt_error *err)
 {
     const struct algorithm *a = settings_algorithm(s);
-    bool needs_ps = algorithm_needs_ps(a);
+    bool two_rates = algorithm_has_server_rate(a);
 
-    if (s->local_optimizer && needs_ps && settings_window(s) == 1)
+    if (s->local_optimizer && a->lookahead != LOOKAHEAD_NONE)
+        return dt_fail(err, DT_E_USAGE,
+                       "--local-optimizer: %s has momentum of its own (--momentum), with the "
+                       "gradient at the point ahead: leave it out, or use aeasgd",
+                       a->name);
+    if (s->local_optimizer && two_rates && settings_window(s) == 1)
         return dt_fail(err, DT_E_USAGE,
                        "--local-optimizer: in a window of one batch the pull replaces the local "
                        "step%s",
                        a->has_rank_rates ? "" : ": give --window T above 1");
-    if (s->local_lr > 0 && !needs_ps)
+    if (s->local_lr > 0 && !two_rates)
         return dt_fail(err, DT_E_USAGE, "--algorithm %s has one rate: use --lr, not --local-lr",
                        a->name);
     if (s->local_lr > 0 && !s->local_optimizer && !a->local_optimizer)
@@ -142,7 +152,8 @@ check_local_rule(const struct settings *s, struct dt_error *err)
     if (!s->local_optimizer)
         return DT_OK;
     return check_optimizer(s, "local-optimizer", s->local_optimizer, a->local_optimizer,
-                           needs_ps ? "local-lr" : "lr", (needs_ps ? s->local_lr : s->lr) > 0, err);
+                           two_rates ? "local-lr" : "lr", (two_rates ? s->local_lr : s->lr) > 0,
+                           err);
 }
 
 static enum dt_status
@@ -160,6 +171,11 @@ check_reductions(const struct settings *s, const struct dt_option *table, struct
     if (!algorithm_needs_ps(a))
         return dt_fail(err, DT_E_USAGE,
                        "--algorithm %s pushes nothing: leave --window-reduction out", a->name);
+    if (algorithm_is_elastic(a))
+        return dt_fail(err, DT_E_USAGE,
+                       "--window-reduction: %s pushes an elastic move, not what a window brought: "
+                       "leave it out",
+                       a->name);
     if (settings_window(s) == 1)
         return dt_fail(err, DT_E_USAGE, "--window-reduction: the window of %s is one batch%s",
                        a->name, a->has_rank_rates ? "" : ": give --window T above 1");

@@ -55,9 +55,12 @@
 #define ROW_SAVE(help_) ROW("save", STRING, save, .arg = "FILE", .help = (help_))
 #define ROW_METRICS(help_) ROW("metrics", STRING, metrics, .arg = "FILE", .help = (help_))
 
-#define ALGORITHM_HELP "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn or local"
+#define ALGORITHM_HELP                                                                             \
+    "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn, dynsgd, easgd, aeasgd, "     \
+    "eamsgd or local"
 
-#define ALGORITHM_CHOICES "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|local"
+#define ALGORITHM_CHOICES                                                                          \
+    "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|dynsgd|easgd|aeasgd|eamsgd|local"
 
 #define OPTIMIZERS "sgd, momentum, nesterov, adagrad, adam, rmsprop, rmsprop-centered, ftrl"
 #define OPTIMIZER_CHOICES "sgd|momentum|nesterov|adagrad|adam|rmsprop|rmsprop-centered|ftrl"
@@ -67,7 +70,10 @@
 
 #define ROW_ALGORITHM                                                                              \
     ROW("algorithm", STRING, algorithm, .def = "ssgd", .choices = ALGORITHM_CHOICES,               \
-        .arg = "NAME", .help = ALGORITHM_HELP)
+        .arg = "NAME", .help = ALGORITHM_HELP),                                                    \
+        ROW("profile", ENUM, profile, .def = "own", .choices = "own|guide|dist-keras|paper",       \
+            .arg = "NAME",                                                                         \
+            .help = "published variant: guide, dist-keras or paper; own: the algorithm's default")
 
 #define ROWS_SHARED                                                                                \
     ROW("model", STRING, model, .def = "softmax", .choices = "softmax|mlp:|linear|toy",            \
@@ -87,7 +93,8 @@
         ROW("overlap", FLAG, overlap,                                                              \
             .help = "send a gradient layer by layer while the rest of it is being computed"),      \
         ROW("lr", DOUBLE, lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",                     \
-            .help = "learning rate on psd (local: of the worker); 0: the algorithm's own"),        \
+            .help = "learning rate on psd, or of the worker where psd has none; 0: the "           \
+                    "algorithm's own"),                                                            \
         ROW("lr-schedule", STRING, lr_schedule,                                                    \
             .choices = "constant|exponential:|inverse-time:|polynomial:|cosine:|piecewise:",       \
             .arg = "KIND:...",                                                                     \
@@ -104,6 +111,11 @@
             .help = "add X times the value to the gradient of weights, not of biases; 0: none"),   \
         ROW("local-lr", DOUBLE, local_lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",         \
             .help = "rate of the steps within a window; 0: the algorithm's own"),                  \
+        ROW("alpha", DOUBLE, alpha, .def = "0", .min = 0, .max = 1, .arg = "A",                    \
+            .help = "elastic algorithms: how far a worker and the centre move to each other; 0: "  \
+                    "the algorithm's own"),                                                        \
+        ROW("momentum", DOUBLE, momentum, .def = "-1", .min = -1, .max = 1, .arg = "MU",           \
+            .help = "eamsgd: its momentum; -1: the algorithm's own"),                              \
         ROW("lr-per-rank", CSV, lr_per_rank, .arg = "A,B,...",                                     \
             .help = "ssgd-diff-lr: the rate of each rank; default: its own rate / M for each"),    \
         ROW("local-optimizer", STRING, local_optimizer, .choices = OPTIMIZER_CHOICES,              \
@@ -230,7 +242,7 @@ const struct dt_option settings_check[] = {ROW_LABEL, ROW_HEADER, ROW_LOG, ROW_H
 const struct algorithm *
 settings_algorithm(const struct settings *s)
 {
-    return algorithm_find(s->algorithm);
+    return algorithm_find_profile(s->algorithm, s->profile > 0 ? 1u << (s->profile - 1) : 0);
 }
 
 unsigned
@@ -255,12 +267,20 @@ settings_log_level(const struct settings *s)
     return (enum dt_log_level)(DT_LOG_ERR + s->log_level);
 }
 
+bool
+settings_sums_rounds(const struct settings *s)
+{
+    const struct algorithm *a = settings_algorithm(s);
+
+    return a->has_rank_rates || (algorithm_is_elastic(a) && a->consistency == CONSISTENCY_SYNC);
+}
+
 const char *
 settings_reduce(const struct settings *s)
 {
     static const char *const names[] = {"mean", "count", "sum"};
 
-    return settings_algorithm(s)->has_rank_rates ? "sum" : names[s->reduce];
+    return settings_sums_rounds(s) ? "sum" : names[s->reduce];
 }
 
 unsigned
@@ -299,6 +319,22 @@ double
 settings_local_lr(const struct settings *s)
 {
     return s->local_lr > 0 ? s->local_lr : settings_algorithm(s)->local_lr;
+}
+
+double
+settings_alpha(const struct settings *s)
+{
+    const struct algorithm *a = settings_algorithm(s);
+
+    if (s->alpha > 0)
+        return s->alpha;
+    return a->alpha > 0 ? a->alpha : a->alpha_share / (double)s->workers;
+}
+
+double
+settings_momentum(const struct settings *s)
+{
+    return s->momentum >= 0 ? s->momentum : settings_algorithm(s)->momentum;
 }
 
 uint32_t

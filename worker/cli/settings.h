@@ -53,6 +53,9 @@ struct settings {
     double weight_decay;
     double lr;       /* 0: the algorithm's own; settings_lr() */
     double local_lr; /* likewise */
+    int profile;     /* index into own|guide|dist-keras|paper */
+    double alpha;    /* 0: the algorithm's own; settings_alpha() */
+    double momentum; /* < 0: the algorithm's own; settings_momentum() */
     uint64_t window; /* likewise */
     char **lr_per_rank;
     char *local_optimizer;  /* NULL: the algorithm's own; settings_row() */
@@ -93,18 +96,22 @@ extern const struct dt_option settings_check[];
 enum dt_status settings_check_train(const struct settings *s, struct dt_error *err);
 enum dt_status settings_check_run(struct settings *s, struct dt_error *err);
 
-/* After settings_check_*: never NULL. */
+/* The row of --algorithm and --profile. After settings_check_*: never NULL. */
 const struct algorithm *settings_algorithm(const struct settings *s);
 /* What was given, or the algorithm's own; settings_lr is the rate on psd (local: of the one rule). row.h has the
  * rest of the row. */
 double settings_lr(const struct settings *s);
 double settings_local_lr(const struct settings *s);
+double settings_alpha(const struct settings *s);
+double settings_momentum(const struct settings *s);
 uint32_t settings_window(const struct settings *s);
 unsigned settings_threads(const struct settings *s,
                           unsigned all);    /* of the BLAS library; all: by default */
 unsigned settings_count(char *const *list); /* of a CSV option; NULL: none */
 unsigned settings_n_ps(const struct settings *s);
 enum dt_log_level settings_log_level(const struct settings *s);
+/* Is a round of the row a sum, whatever --reduce? */
+bool settings_sums_rounds(const struct settings *s);
 const char *settings_reduce(const struct settings *s);
 const char *settings_placement(const struct settings *s);
 const char *settings_on_loss(const struct settings *s); /* --deterministic: fail */

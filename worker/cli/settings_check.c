@@ -11,6 +11,7 @@
 
 #include "proto/base/plural.h"
 #include "proto/net/context.h"
+#include "worker/cli/elastic.h"
 #include "worker/cli/pins.h"
 #include "worker/cli/row.h"
 #include "worker/cli/same_file.h"
@@ -35,6 +36,23 @@ unknown_algorithm(const struct settings *s, struct dt_error *err)
                                  algorithm_at(i)->name);
     return dt_fail(err, DT_E_USAGE, "--algorithm %s is unknown: use one of %s", s->algorithm,
                    known);
+}
+
+/* The algorithm has no such variant. */
+static enum dt_status
+unknown_profile(const struct settings *s, struct dt_error *err)
+{
+    char known[64] = "";
+    size_t used = 0;
+
+    for (unsigned i = 0; i < ALGORITHM_N_PROFILES; i++) {
+        if (algorithm_find_profile(s->algorithm, 1u << i))
+            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? " or " : "",
+                                     algorithm_profile_name(1u << i));
+    }
+    return dt_fail(err, DT_E_USAGE, "--profile %s: %s has no such variant: %s%s",
+                   algorithm_profile_name(1u << (s->profile - 1)), s->algorithm,
+                   used ? "use " : "leave it out", known);
 }
 
 /* Options of another consistency than the algorithm's. */
@@ -106,8 +124,10 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
 {
     enum dt_status r;
 
-    if (!settings_algorithm(s))
+    if (!algorithm_find(s->algorithm))
         return unknown_algorithm(s, err);
+    if (!settings_algorithm(s))
+        return unknown_profile(s, err);
     if (model_check_spec(s->model, err) != DT_OK)
         return DT_E_USAGE;
     if (!is_toy(s) && !s->data)
@@ -133,6 +153,8 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
         r = check_consistency(s, err);
     if (r == DT_OK)
         r = check_deterministic(s, table, err);
+    if (r == DT_OK)
+        r = elastic_check(s, table, err);
     if (r == DT_OK)
         r = row_check(s, table, err);
     return r == DT_OK ? pins_check(s, table, n_ps, err) : r;

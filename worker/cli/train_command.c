@@ -209,6 +209,8 @@ open_loop(struct training *t, struct dt_error *err)
         .rank_lr = (float)settings_rank_lr(s),
         .local_lr = (float)settings_local_lr(s),
         .extras = extras,
+        .alpha = (float)settings_alpha(s),
+        .momentum = (float)settings_momentum(s),
         .window = t->row.window,
         .wait_for_step = s->wait_for_step,
         .final_values = s->save != NULL,

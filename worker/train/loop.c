@@ -31,15 +31,25 @@ allocate(struct loop *l)
         l->gradients[i] = dtw_alloc(n);
         if (!l->values[i] || !l->next[i] || !l->gradients[i])
             return false;
+        if (!algorithm_is_elastic(l->plan.algorithm))
+            continue;
+        l->centre[i] = dtw_alloc(n);
+        l->moves[i] = dtw_alloc(n);
+        if (!l->centre[i] || !l->moves[i])
+            return false;
     }
     return true;
 }
 
 static const struct loop_exchange *
-find_exchange(enum algorithm_consistency c)
+find_exchange(const struct algorithm *a)
 {
+    enum algorithm_consistency c = a->consistency;
+
     if (c == CONSISTENCY_LOCAL)
         return &loop_exchange_local;
+    if (algorithm_is_elastic(a))
+        return c == CONSISTENCY_SYNC ? &loop_exchange_elastic_sync : &loop_exchange_elastic;
     return c == CONSISTENCY_SYNC ? &loop_exchange_sync : &loop_exchange_async;
 }
 
@@ -71,12 +81,13 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
     if (!l->plan.link.ops)
         l->plan.link = link_of_client(plan->client);
     l->n_variables = model_n_variables(plan->model);
-    l->exchange = find_exchange(plan->algorithm->consistency);
+    l->exchange = find_exchange(plan->algorithm);
     if (l->plan.window == 0)
         l->plan.window = plan->algorithm->window;
     const struct window_rates rates = {
-        .local = algorithm_needs_ps(plan->algorithm) ? plan->local_lr : plan->lr,
+        .local = algorithm_has_server_rate(plan->algorithm) ? plan->local_lr : plan->lr,
         .server = plan->lr,
+        .momentum = plan->momentum,
         .extras = &l->plan.extras,
     };
     s = window_init(&l->window, plan->algorithm, plan->model, l->plan.window, &rates, err);
@@ -105,15 +116,26 @@ loop_destroy(struct loop *l)
         dtw_free(l->values[i], n);
         dtw_free(l->next[i], n);
         dtw_free(l->gradients[i], n);
+        dtw_free(l->centre[i], n);
+        dtw_free(l->moves[i], n);
     }
     window_deinit(&l->window);
     free(l);
 }
 
+/* What the training has made: the centre where there is one. */
+static const float *const *
+shown(const struct loop *l)
+{
+    bool is_elastic = algorithm_is_elastic(l->plan.algorithm);
+
+    return (const float *const *)(is_elastic ? l->centre : l->values);
+}
+
 const float *const *
 loop_values(const struct loop *l)
 {
-    return l->have_values ? (const float *const *)l->values : NULL;
+    return l->have_values ? shown(l) : NULL;
 }
 
 /* Wait `ms`; true when the loop is to stop. */
@@ -151,42 +173,61 @@ not_finite(struct loop *l)
     return LOOP_NOT_FINITE;
 }
 
-/* One step at the values: its gradient goes into the window. False: it is not finite. */
+/* One step at the values: its gradient goes into the window of `length` batches. False: it is not finite. */
 static bool
-compute(struct loop *l, uint64_t step, bool last, struct loop_batch *batch)
+compute(struct loop *l, uint64_t length, struct loop_batch *batch)
 {
-    bool overlaps = last && overlap_begin(l, batch, step);
+    uint64_t step = l->step + batch->n_steps;
+    bool overlaps = batch->n_steps + 1 == length && overlap_begin(l, batch, step);
+    bool within = l->exchange->within && batch->n_steps == 0;
     struct replicas_sum sum;
 
-    replicas_compute(l->replicas, step, (const float *const *)l->values, &sum);
+    replicas_compute(l->replicas, step, window_point(&l->window, l->values), &sum);
     model_on_ready(l->plan.model, NULL, NULL);
     batch->n_steps++;
-    if (sum.n_rows == 0)
-        return true;
-    l->result.last.loss = sum.loss;
-    if (!isfinite(sum.loss))
+    if (sum.n_rows > 0)
+        l->result.last.loss = sum.loss;
+    if (sum.n_rows > 0 && !isfinite(sum.loss))
         return false;
-    if (!overlaps) {
+    batch->n_rows += sum.n_rows;
+    batch->n_batches += sum.n_batches;
+    if (within && l->plan.algorithm->order == ORDER_WITHIN)
+        l->within = l->exchange->within(l, batch, length);
+    if (sum.n_rows > 0 && !overlaps && l->within == DTW_OK) {
         train_extras_clip_norm(&l->plan.extras, l->plan.model, l->gradients);
         window_add(&l->window, l->values, l->gradients);
     }
-    batch->n_rows += sum.n_rows;
-    batch->n_batches += sum.n_batches;
     return true;
+}
+
+/* T, but for the first one of ORDER_FIRST and the last. */
+static uint64_t
+next_length(struct loop *l)
+{
+    uint64_t left = l->plan.steps - l->step;
+    uint64_t n = l->plan.window;
+
+    if (l->plan.algorithm->order == ORDER_FIRST && l->n_windows == 0)
+        n--;
+    l->n_windows++;
+    return n < left ? n : left;
 }
 
 /* T batches; LOOP_RUNNING: `gradients` hold what is to be pushed. */
 static enum loop_end
 compute_window(struct loop *l, struct loop_batch *batch)
 {
+    uint64_t length = next_length(l);
+
     *batch = (struct loop_batch){0};
     if (algorithm_needs_ps(l->plan.algorithm))
         l->window.version = l->plan.link.ops->worker_step(l->plan.link.self);
-    for (uint64_t i = 0; i < l->plan.window && l->step + i < l->plan.steps; i++) {
-        bool last = i + 1 == l->plan.window || l->step + i + 1 == l->plan.steps;
+    l->within = DTW_OK;
+    window_open(&l->window, l->values);
+    while (batch->n_steps < length && l->within == DTW_OK) {
         if (stop_wanted(l, l->plan.step_delay_ms))
             return LOOP_STOPPED;
-        if (!compute(l, l->step + i, last, batch)) {
+        if (!compute(l, length, batch)) {
             overlap_cancel(l);
             return not_finite(l);
         }
@@ -194,7 +235,7 @@ compute_window(struct loop *l, struct loop_batch *batch)
     if (l->under_way)
         window_end(&l->window);
     else
-        window_close(&l->window, l->gradients);
+        window_close(&l->window, l->values, l->gradients);
     return LOOP_RUNNING;
 }
 
@@ -206,7 +247,7 @@ target_reached(struct loop *l)
     struct model_score score = {NAN, NAN};
 
     if (l->plan.test && l->plan.test->n_rows > 0)
-        model_evaluate(l->plan.model, l->plan.test, (const float *const *)l->values, &score);
+        model_evaluate(l->plan.model, l->plan.test, shown(l), &score);
     p->accuracy = score.accuracy;
     return l->plan.target_accuracy > 0 && score.accuracy >= l->plan.target_accuracy;
 }
@@ -296,7 +337,7 @@ loop_end(struct loop *l, struct loop_result *result)
 {
     struct loop_result *r = &l->result;
 
-    if (r->end == LOOP_DONE && l->plan.final_values && l->exchange->finish)
+    if (r->end == LOOP_DONE && l->exchange->finish)
         l->exchange->finish(l);
     r->unseen = l->rows_due > l->rows_taken ? l->rows_due - l->rows_taken : 0;
     *result = *r;

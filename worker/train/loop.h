@@ -52,9 +52,10 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     uint64_t steps_per_epoch; /* >= 1 */
     double target_accuracy;   /* > 0: stop at the first epoch end that has it */
     uint64_t seed;
-    float lr;       /* of the server's rule; local: of the local one */
-    float rank_lr;  /* > 0: this worker's gradient is multiplied by it (has_rank_rates) */
-    float local_lr; /* of the local rule beside a server's */
+    float lr;              /* of the server's rule; of the local one where psd's has none */
+    float rank_lr;         /* > 0: this worker's gradient is multiplied by it (has_rank_rates) */
+    float local_lr;        /* of the local rule beside a server's */
+    float alpha, momentum; /* elastic rows; rows that look ahead */
     struct train_extras extras;
     uint64_t wait_for_step; /* async: begin when the global step has come so far; 0: at once */
     uint32_t window;        /* T: batches between two exchanges; 0: the algorithm's own */
@@ -99,7 +100,8 @@ void loop_run(struct loop *l, struct loop_result *result);
 void loop_begin(struct loop *l);
 bool loop_next(struct loop *l);
 void loop_end(struct loop *l, struct loop_result *result);
-/* The values after loop_run: of one step, also when it was stopped or failed. NULL: there were none. */
+/* The values after loop_run: of one step, also when it was stopped or failed; of elastic rows those of the centre.
+ * NULL: there were none. */
 const float *const *loop_values(const struct loop *l);
 
 #endif

@@ -6,8 +6,8 @@
  */
 #include "worker/train/loop_state.h"
 
-static enum dtw_status
-async_pull(struct loop *l)
+enum dtw_status
+exchange_async_pull(struct loop *l)
 {
     const struct link *k = &l->plan.link;
 
@@ -17,8 +17,8 @@ async_pull(struct loop *l)
     return s;
 }
 
-static enum dtw_status
-async_rejoin(struct loop *l)
+enum dtw_status
+exchange_async_rejoin(struct loop *l)
 {
     const struct link *k = &l->plan.link;
     enum dtw_status s;
@@ -27,7 +27,7 @@ async_rejoin(struct loop *l)
         l->result.lives_lost++;
         s = k->ops->join(k->self, NULL, &l->err);
         if (s == DTW_OK)
-            s = async_pull(l);
+            s = exchange_async_pull(l);
     } while (s == DTW_LOST);
     return s;
 }
@@ -43,15 +43,20 @@ async_begin(struct loop *l)
     if (s == DTW_OK && l->plan.wait_for_step > 0)
         s = k->ops->wait_step(k->self, l->plan.wait_for_step, &l->err);
     if (s == DTW_OK)
-        s = async_pull(l);
-    return s == DTW_LOST ? async_rejoin(l) : s;
+        s = exchange_async_pull(l);
+    return s == DTW_LOST ? exchange_async_rejoin(l) : s;
+}
+
+bool
+exchange_async_stopped(const struct loop *l)
+{
+    return l->plan.link.ops->is_stopped(l->plan.link.self);
 }
 
 /* The window is over, whatever became of its gradient. */
 static enum dtw_status
 async_step(struct loop *l, const struct loop_batch *batch)
 {
-    uint64_t left = l->plan.steps - l->step;
     struct dtw_result r = {0};
 
     enum dtw_status s = exchange_push_pull(l, batch, &r);
@@ -61,12 +66,12 @@ async_step(struct loop *l, const struct loop_batch *batch)
             staleness_add(&l->result.staleness, r.staleness);
         exchange_take_next(l);
     } else if (s == DTW_LOST) {
-        s = async_rejoin(l);
+        s = exchange_async_rejoin(l);
     }
     if (s != DTW_OK)
         return s;
-    l->step += left < l->plan.window ? left : l->plan.window;
-    l->stopped_by_all = l->plan.link.ops->is_stopped(l->plan.link.self);
+    l->step += batch->n_steps;
+    l->stopped_by_all = exchange_async_stopped(l);
     return DTW_OK;
 }
 
@@ -76,14 +81,21 @@ async_stop_all(struct loop *l)
     l->plan.link.ops->stop_all(l->plan.link.self);
 }
 
-/* Wait for the other workers, and take what they left. What fails here leaves the values of this worker's own
- * end. */
+bool
+exchange_async_waited(struct loop *l)
+{
+    const struct link *k = &l->plan.link;
+
+    return l->plan.final_values && k->ops->wait_step(k->self, UINT64_MAX, NULL) == DTW_OK;
+}
+
+/* Take what the others left. What fails here leaves the values of this worker's own end. */
 static void
 async_finish(struct loop *l)
 {
-    if (l->plan.link.ops->wait_step(l->plan.link.self, UINT64_MAX, NULL) == DTW_OK)
-        async_pull(l);
+    if (exchange_async_waited(l))
+        exchange_async_pull(l);
 }
 
 const struct loop_exchange loop_exchange_async = {async_begin, async_step, async_stop_all,
-                                                  async_finish};
+                                                  async_finish, NULL};

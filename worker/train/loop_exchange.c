@@ -62,7 +62,7 @@ exchange_declare(struct loop *l)
             .n_dims = v->n_dims,
             .shape = v->shape,
             .optimizer = l->plan.algorithm->server_optimizer,
-            .lr = l->plan.lr,
+            .lr = algorithm_has_server_rate(l->plan.algorithm) ? l->plan.lr : -1,
             .params = params,
             .n_params = server_params(l, v->is_bias, params),
             .init = v->init,

@@ -22,4 +22,4 @@ local_step(struct loop *l, const struct loop_batch *batch)
     return DTW_OK;
 }
 
-const struct loop_exchange loop_exchange_local = {local_begin, local_step, NULL, NULL};
+const struct loop_exchange loop_exchange_local = {local_begin, local_step, NULL, NULL, NULL};

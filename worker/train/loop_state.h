@@ -22,11 +22,17 @@ struct loop_exchange {
     enum dtw_status (*step)(struct loop *l, const struct loop_batch *batch);
     void (*stop_all)(
         struct loop *l); /* the target is reached: tell the others; NULL: they see it as well */
-    void (*finish)(struct loop *l); /* plan.final_values; NULL: the values are final */
+    /* All steps are done; NULL: the values are final. */
+    void (*finish)(struct loop *l);
+    /* ORDER_WITHIN: before the update of a window's first batch, which `batch` holds; `n_steps` is what the window
+     * will have. NULL elsewhere. */
+    enum dtw_status (*within)(struct loop *l, const struct loop_batch *batch, uint64_t n_steps);
 };
 extern const struct loop_exchange loop_exchange_local;
 extern const struct loop_exchange loop_exchange_sync;
 extern const struct loop_exchange loop_exchange_async;
+extern const struct loop_exchange loop_exchange_elastic;
+extern const struct loop_exchange loop_exchange_elastic_sync;
 
 /* loop_exchange.c: what they have in common. exchange_fill is a dtw_init_fn of a loop. */
 enum dtw_status exchange_declare(struct loop *l);
@@ -38,6 +44,18 @@ enum dtw_status exchange_push_pull(struct loop *l, const struct loop_batch *batc
 void exchange_count(struct loop *l, const struct loop_batch *batch, const struct dtw_result *r);
 /* `next` is whole: it takes the place of `values`. */
 void exchange_take_next(struct loop *l);
+/* loop_sync.c, loop_async.c: this worker's life ended: become a member again and go on with values just pulled, in
+ * synchronous rounds at the step that JOIN names. */
+enum dtw_status exchange_sync_rejoin(struct loop *l);
+enum dtw_status exchange_async_rejoin(struct loop *l);
+/* loop_sync.c: the step of the values last pulled. */
+uint64_t exchange_sync_step(const struct loop *l);
+/* loop_async.c: pull what psd has at the time; in the end, with plan.final_values, wait for the others first and then
+ * return true: pull once more. */
+enum dtw_status exchange_async_pull(struct loop *l);
+bool exchange_async_waited(struct loop *l);
+/* loop_async.c: has the job's stop step come? */
+bool exchange_async_stopped(const struct loop *l);
 
 struct loop {
     struct loop_plan plan;
@@ -46,6 +64,11 @@ struct loop {
     float *values[MODEL_MAX_VARIABLES]; /* owned (dtw_alloc); of step `step` */
     float *next[MODEL_MAX_VARIABLES]; /* owned; what is being pulled: becomes `values` when whole */
     float *gradients[MODEL_MAX_VARIABLES]; /* owned; of one batch, then of the window */
+    float *centre[MODEL_MAX_VARIABLES]; /* owned; elastic: as last pulled; `values` are the own */
+    float *moves[MODEL_MAX_VARIABLES];  /* owned; elastic: alpha * (value - centre) */
+    struct dtw_result moved;            /* elastic: what became of the last of them */
+    enum dtw_status within;             /* what the exchange within the window said */
+    uint64_t n_windows;                 /* begun */
     struct window window;
     struct replicas *replicas; /* owned */
     uint64_t step;

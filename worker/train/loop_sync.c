@@ -21,6 +21,12 @@ step_of_round(const struct loop *l, uint64_t round)
     return step < l->plan.steps ? step : l->plan.steps;
 }
 
+uint64_t
+exchange_sync_step(const struct loop *l)
+{
+    return step_of_round(l, l->plan.link.ops->worker_step(l->plan.link.self));
+}
+
 /* Pull the values of round `first` or later. Past the end nothing is waited for: this worker leaves. */
 static enum dtw_status
 pull(struct loop *l, uint64_t first)
@@ -37,9 +43,8 @@ pull(struct loop *l, uint64_t first)
     return DTW_OK;
 }
 
-/* This worker's life ended: become a member again and go on at the step that JOIN names. */
-static enum dtw_status
-rejoin(struct loop *l)
+enum dtw_status
+exchange_sync_rejoin(struct loop *l)
 {
     const struct link *k = &l->plan.link;
     enum dtw_status s;
@@ -66,7 +71,7 @@ sync_begin(struct loop *l)
     if (s == DTW_OK)
         s = pull(l, first);
     if (s == DTW_LOST)
-        s = rejoin(l);
+        s = exchange_sync_rejoin(l);
     l->result.first_step = l->step;
     return s;
 }
@@ -78,13 +83,13 @@ sync_step(struct loop *l, const struct loop_batch *batch)
 
     enum dtw_status s = exchange_push_pull(l, batch, &r);
     if (s == DTW_LOST)
-        return rejoin(l);
+        return exchange_sync_rejoin(l);
     if (s != DTW_OK)
         return s;
     exchange_count(l, batch, &r);
     exchange_take_next(l);
-    l->step = step_of_round(l, l->plan.link.ops->worker_step(l->plan.link.self));
+    l->step = exchange_sync_step(l);
     return DTW_OK;
 }
 
-const struct loop_exchange loop_exchange_sync = {sync_begin, sync_step, NULL, NULL};
+const struct loop_exchange loop_exchange_sync = {sync_begin, sync_step, NULL, NULL, NULL};

@@ -17,7 +17,7 @@ send(void *arg, uint32_t variable, double loss)
     if (!isfinite(loss))
         return; /* the loop sees it as well and gives up */
     window_add_variable(&l->window, variable, l->values[variable], l->gradients[variable]);
-    window_close_variable(&l->window, variable, l->gradients[variable]);
+    window_close_variable(&l->window, variable, l->values[variable], l->gradients[variable]);
     if (l->under_way_status != DTW_OK)
         return;
     s = dtw_step_gradient(l->under_way, variable, l->gradients[variable], &l->err);

@@ -23,13 +23,23 @@ allocate_slots(struct window *w, uint32_t i)
     return true;
 }
 
+/* Of what is neither delta nor elastic, but for a window of one batch. */
+static bool
+has_sums(const struct window *w, uint32_t length)
+{
+    return length > 1 && w->algorithm->exchange != EXCHANGE_DELTA &&
+           w->algorithm->exchange != EXCHANGE_ELASTIC;
+}
+
 static bool
 allocate(struct window *w, uint32_t length)
 {
     for (uint32_t i = 0; i < w->n_variables; i++) {
         if (w->algorithm->local_optimizer && !allocate_slots(w, i))
             return false;
-        if (length > 1 && !(w->sums[i] = dtw_alloc(w->elements[i])))
+        if (w->algorithm->exchange == EXCHANGE_DELTA && !(w->starts[i] = dtw_alloc(w->elements[i])))
+            return false;
+        if (has_sums(w, length) && !(w->sums[i] = dtw_alloc(w->elements[i])))
             return false;
     }
     return true;
@@ -79,6 +89,9 @@ window_init(struct window *w, const struct algorithm *algorithm, const struct mo
         w->is_bias[i] = model_variable(model, i)->is_bias;
     }
     s = make_rules(w, rates, err);
+    if (s == DT_OK && algorithm->lookahead != LOOKAHEAD_NONE)
+        s = lookahead_init(&w->ahead, model, rates->local, rates->momentum,
+                           algorithm->lookahead == LOOKAHEAD_REVERSED, err);
     if (s == DT_OK && !allocate(w, length))
         s = dt_fail(err, DT_E_NO_MEMORY, "training loop: no memory for a window of %u batches",
                     length);
@@ -92,8 +105,27 @@ window_deinit(struct window *w)
         for (unsigned k = 0; k < OPTIMIZER_MAX_SLOTS && w->slots[i][k]; k++)
             dtw_free(w->slots[i][k], optimizer_slot_elements(&w->local, k, w->elements[i]));
         dtw_free(w->sums[i], w->elements[i]);
+        dtw_free(w->starts[i], w->elements[i]);
     }
+    lookahead_deinit(&w->ahead);
     memset(w, 0, sizeof(*w));
+}
+
+void
+window_open(struct window *w, float *const *values)
+{
+    for (uint32_t i = 0; i < w->n_variables; i++) {
+        if (w->starts[i])
+            memcpy(w->starts[i], values[i], w->elements[i] * sizeof(float));
+    }
+}
+
+const float *const *
+window_point(struct window *w, float *const *values)
+{
+    if (w->algorithm->lookahead == LOOKAHEAD_NONE)
+        return (const float *const *)values;
+    return lookahead_point(&w->ahead, values);
 }
 
 static void
@@ -132,6 +164,8 @@ window_add_variable(struct window *w, uint32_t i, float *values, const float *gr
     struct optimizer o;
 
     add_to_sum(w, i, gradient);
+    if (w->algorithm->lookahead != LOOKAHEAD_NONE)
+        lookahead_add(&w->ahead, i, values, gradient);
     if (!w->algorithm->local_optimizer)
         return;
     o = local_rule(w, i);
@@ -146,21 +180,25 @@ window_add(struct window *w, float *const *values, float *const *gradients)
         window_add_variable(w, i, values[i], gradients[i]);
 }
 
-/* The sum or the mean over the batches. A window of one batch has it in `gradient` already. */
+/* The sum or the mean over the batches. A window of one batch has it in `gradient` already. The sum of what was
+ * changed is what changed from start to end. */
 static void
-reduce(const struct window *w, uint32_t i, float *gradient)
+reduce(const struct window *w, uint32_t i, const float *values, float *gradient)
 {
-    if (!w->sums[i])
+    if (!w->sums[i] && !w->starts[i])
         return;
-    memcpy(gradient, w->sums[i], w->elements[i] * sizeof(float));
+    if (w->starts[i])
+        kernel_sgd(gradient, values, w->starts[i], 1, w->elements[i]);
+    else
+        memcpy(gradient, w->sums[i], w->elements[i] * sizeof(float));
     if (w->algorithm->reduction == REDUCTION_MEAN)
         kernel_divide(gradient, (float)w->n_batches, w->elements[i]);
 }
 
 void
-window_close_variable(struct window *w, uint32_t i, float *gradient)
+window_close_variable(struct window *w, uint32_t i, const float *values, float *gradient)
 {
-    reduce(w, i, gradient);
+    reduce(w, i, values, gradient);
     if (w->scale != 1)
         kernel_scale(gradient, gradient, w->scale, w->elements[i]);
 }
@@ -172,9 +210,9 @@ window_end(struct window *w)
 }
 
 void
-window_close(struct window *w, float *const *gradients)
+window_close(struct window *w, float *const *values, float *const *gradients)
 {
     for (uint32_t i = 0; w->n_batches > 0 && i < w->n_variables; i++)
-        window_close_variable(w, i, gradients[i]);
+        window_close_variable(w, i, values[i], gradients[i]);
     window_end(w);
 }

@@ -189,3 +189,62 @@ Test(row, ssgd_diff_lr_has_no_other_rate_rule_or_reduction)
     expect_refused("--algorithm=ssgd-diff-lr --local-optimizer=sgd --local-lr=1",
                    "--local-optimizer");
 }
+
+Test(row, a_profile_takes_the_published_variant)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, "--algorithm=downpour --profile=dist-keras --window=2"), DT_OK,
+                 "%s", err.text);
+    struct algorithm row = settings_row(&s);
+    cr_expect_eq(row.order, ORDER_FIRST);
+    cr_expect_eq(row.exchange, EXCHANGE_DELTA);
+    cr_expect_eq(row.window, 2, "an option goes before what the profile fixes");
+    cr_expect_str_eq(row.server_optimizer, "add");
+    dt_options_deinit(settings_run, &s);
+    expect_refused("--algorithm=easgd --profile=guide", "use paper");
+    expect_refused("--algorithm=agn --profile=paper", "use guide or dist-keras");
+    expect_refused("--algorithm=local --profile=paper", "leave it out");
+}
+
+Test(row, alpha_is_the_workers_share_unless_given)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, "--algorithm=easgd --workers=3"), DT_OK, "%s", err.text);
+    cr_expect_float_eq(settings_alpha(&s), 0.3, 1e-9);
+    cr_expect_str_eq(settings_reduce(&s), "sum");
+    dt_options_deinit(settings_run, &s);
+    cr_assert_eq(parse(&s, &err, "--algorithm=aeasgd --profile=dist-keras"), DT_OK, "%s", err.text);
+    cr_expect_float_eq(settings_alpha(&s), 0.5, 1e-9);
+    dt_options_deinit(settings_run, &s);
+    cr_assert_eq(parse(&s, &err, "--algorithm=eamsgd --alpha=0.25 --momentum=0"), DT_OK, "%s",
+                 err.text);
+    cr_expect_float_eq(settings_alpha(&s), 0.25, 1e-9);
+    cr_expect_float_eq(settings_momentum(&s), 0, 0);
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(row, elastic_rows_and_deltas_refuse_what_has_no_meaning_there)
+{
+    expect_refused("--algorithm=dynsgd --alpha=0.5", "easgd");
+    expect_refused("--algorithm=agn --momentum=0.5", "eamsgd");
+    expect_refused("--algorithm=aeasgd --momentum=0.5", "eamsgd");
+    expect_refused("--algorithm=eamsgd --momentum=1", "below 1");
+    expect_refused("--algorithm=eamsgd --momentum=-0.5", "from 0");
+    expect_refused("--algorithm=aeasgd --alpha=1", "below 1");
+    expect_refused("--algorithm=aeasgd --alpha=0", "above 0");
+    expect_refused("--algorithm=easgd --alpha=0.5 --workers=3", "1 / workers");
+    expect_refused("--algorithm=easgd --reduce=mean", "sum of the moves");
+    expect_refused("--algorithm=easgd --aggregate=1", "lost to the centre");
+    expect_refused("--algorithm=aeasgd --max-staleness=3", "--max-staleness");
+    expect_refused("--algorithm=aeasgd --overlap", "--overlap");
+    expect_refused("--algorithm=aeasgd --window-reduction=sum", "elastic move");
+    expect_refused("--algorithm=eamsgd --local-optimizer=adam", "--momentum");
+    expect_refused("--algorithm=easgd --local-lr=1", "--lr");
+    expect_refused("--algorithm=dynsgd --server-optimizer=sgd", "--local-optimizer");
+    expect_refused("--algorithm=dynsgd --local-optimizer=adam", "--lr");
+    expect_refused("--algorithm=agn --profile=dist-keras --local-lr=1", "--lr");
+}

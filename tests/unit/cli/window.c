@@ -32,7 +32,7 @@ run(struct window *w, float values[2][2], float out[2][2])
         }
         window_add(w, v, g);
     }
-    window_close(w, g);
+    window_close(w, v, g);
 }
 
 static void
@@ -93,7 +93,7 @@ Test(window, a_window_of_one_batch_is_scaled_as_well)
                  err.text);
     w.scale = 0.125f;
     window_add(&w, (float *[]){values[0], values[1]}, (float *[]){gradients[0], gradients[1]});
-    window_close(&w, (float *[]){gradients[0], gradients[1]});
+    window_close(&w, (float *[]){values[0], values[1]}, (float *[]){gradients[0], gradients[1]});
     expect(gradients, 0.5f);
     window_deinit(&w);
     model_destroy(m);
