@@ -266,6 +266,20 @@ def test_german(bench):
     refused(bench, CONFIG, ["psd", "-f", path], f"{path}:2: ", "'1,5s'", env=env)
 
 
-harness.main(test_unknown_option, test_unknown_command, test_unknown_value, test_unknown_key, test_missing_file,
+def test_run_looks_before_it_starts(bench):
+    """One line for all, and neither psd nor workers before it."""
+    none = os.path.join(bench.dir, "none")
+    words = os.path.join(bench.dir, "words.csv")
+    with open(words, "w", encoding="utf-8") as f:
+        f.write("a,label\n1,0\nx,1\n")
+    for data, code, said in ((none, 66, none), (words, 65, f"{words}:3")):
+        run = bench.dtworker("run", "--workers", 3, "--data", data)
+        run.expect_exit(code)
+        lines = run.err().splitlines()
+        expect(len(lines) == 1 and said in lines[0], f"one line with {said}: {lines}")
+        expect("private cluster" not in run.out(), run.out())
+
+
+harness.main(test_run_looks_before_it_starts, test_unknown_option, test_unknown_command, test_unknown_value, test_unknown_key, test_missing_file,
              test_unreadable_file, test_idx, test_names_do_not_matter, test_csv, test_labels, test_nan, test_model_file,
              test_shapes, test_german)

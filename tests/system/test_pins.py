@@ -69,7 +69,7 @@ def test_all_workers_pin_alike(bench):
 
 WRONG = (  # one a row: options, a word of the line
     (("--algorithm", "ssgd", "--lr-per-rank", "1,1"), "ssgd-diff-lr"),
-    (("--algorithm", "ssgd-diff-lr", "--lr-per-rank", "1"), "1 rates for 2 workers"),
+    (("--algorithm", "ssgd-diff-lr", "--lr-per-rank", "1"), "1 rate for 2 workers"),
     (("--algorithm", "sagn", "--server-optimizer", "sgd"), "--lr"),
     (("--algorithm", "hogwild", "--aggregate", 1), "--aggregate"),
     (("--algorithm", "downpour", "--local-optimizer", "nonsense"), "sgd, momentum, nesterov, adagrad, adam"),
@@ -78,6 +78,13 @@ WRONG = (  # one a row: options, a word of the line
     (("--algorithm", "local", "--workers", 1, "--place", "a=0"), "--place"),
     (("--algorithm", "ssgd", "--place", "c=0"), "it has a, b"),
     (("--algorithm", "ssgd", "--place", "a=1"), "no ps task 1"),
+    (("--algorithm", "ssgd", "--place", "a=0"), "--place chooses between ps tasks, and there is one"),
+    (("--algorithm", "ssgd", "--placement", "round-robin"), "--placement chooses between ps tasks, and there is one"),
+    (("--algorithm", "ssgd", "--epochs", 2), "--epochs"),
+    (("--algorithm", "ssgd", "--batch", 2), "--batch"),
+    *((("--algorithm", "local", "--workers", 1, f"--{name}", value), f"without psd: leave --{name} out")
+      for name, value in (("ps-tasks", 1), ("lease", "5s"), ("on-loss", "fail"), ("window", 2), ("retry-for", "1s"),
+                          ("start-timeout", "1s"), ("max-bad", 3))),
 )
 
 

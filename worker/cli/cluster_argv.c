@@ -90,7 +90,8 @@ cluster_argv_worker(struct cluster_argv *a, const struct cluster *c, unsigned ra
         cluster_argv_add(a, "--save=%s", s->save);
     if (rank == 0 && s->metrics)
         cluster_argv_add(a, "--metrics=%s", s->metrics);
-    if (!settings_forward(s, &settings_run_to_train, a->v, &a->n, CLUSTER_MAX_ARGV))
+    if (!settings_forward(s, c->n_ps > 0 ? &settings_run_to_train : &settings_run_to_local, a->v,
+                          &a->n, CLUSTER_MAX_ARGV))
         a->failed = true;
     return !a->failed;
 }

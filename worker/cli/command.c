@@ -105,11 +105,35 @@ print_options(void)
     return 0;
 }
 
+/* A row a line: what --window, the optimizers and the rates are where they are not given. */
+static void
+help_algorithms(FILE *out)
+{
+    const struct algorithm *a;
+    char local[48], server[48];
+
+    fputs("\nAlgorithms, and their own window, rules and rates:\n", out);
+    fprintf(out, "  %-14s %6s  %-18s %s\n", "", "window", "on the worker", "on psd");
+    for (unsigned i = 0; (a = algorithm_at(i)) != NULL; i++) {
+        bool alone = !algorithm_needs_ps(a);
+
+        snprintf(local, sizeof(local), "%s %g", a->local_optimizer ? a->local_optimizer : "",
+                 alone ? a->lr : a->local_lr);
+        snprintf(server, sizeof(server), "%s %g", a->server_optimizer ? a->server_optimizer : "",
+                 a->lr);
+        fprintf(out, "  %-14s %6u  %-18s %s%s\n", a->name, a->window,
+                a->local_optimizer ? local : "-", alone ? "-" : server,
+                a->has_rank_rates ? " / M, times the gradient" : "");
+    }
+}
+
 static void
 help_one(const struct command *c, FILE *out)
 {
     fprintf(out, "usage: dtworker %s %s\n\n%s\n\n", c->name, c->usage, c->summary);
     dt_options_help(c->options, out);
+    if (c->options == settings_train || c->options == settings_run)
+        help_algorithms(out);
     fprintf(out, "\n%s%s", c->more ? c->more : "", exit_codes);
 }
 

@@ -22,6 +22,8 @@ int command_main(int argc, char **argv);
 int command_run(const struct command *c, int argc, char **argv);
 const struct command *command_find(const char *name); /* NULL: unknown */
 
+/* Can the data be read, and has the model the shape for them? Nothing else is opened. */
+enum dt_status train_check(const struct settings *s, struct dt_error *err);
 int train_command(struct settings *s, char **positional);
 int run_command(struct settings *s, char **positional);
 int compare_command(struct settings *s, char **positional);

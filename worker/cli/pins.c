@@ -87,6 +87,23 @@ check_one(const struct settings *s, const struct model *m, unsigned index, unsig
     return DT_OK;
 }
 
+/* With one ps task there is nothing to choose. */
+static enum dt_status
+check_choice(const struct settings *s, const struct dt_option *table, unsigned n_ps,
+             struct dt_error *err)
+{
+    const char *given = s->place                                  ? "place"
+                        : dt_options_given(table, s, "placement") ? "placement"
+                                                                  : NULL;
+
+    if (n_ps == 1 && given)
+        return dt_fail(err, DT_E_USAGE,
+                       "--%s chooses between ps tasks, and there is one: leave it out, or have "
+                       "several",
+                       given);
+    return DT_OK;
+}
+
 enum dt_status
 pins_check(const struct settings *s, const struct dt_option *table, unsigned n_ps,
            struct dt_error *err)
@@ -105,13 +122,13 @@ pins_check(const struct settings *s, const struct dt_option *table, unsigned n_p
     if (partition_parse(s->partition, &partition, &why) != DTW_OK)
         return dt_fail(err, DT_E_USAGE, "--%s", why.text);
     if (!s->place || n_ps == 0) /* without a psd: said elsewhere */
-        return DT_OK;
+        return check_choice(s, table, n_ps, err);
     /* The names of its variables do not depend on the data: one feature, two classes. */
     r = model_create(s->model, 1, 2, 1, s->seed, &m, err);
     for (unsigned i = 0; r == DT_OK && s->place[i]; i++)
         r = check_one(s, m, i, n_ps, err);
     model_destroy(m);
-    return r;
+    return r == DT_OK ? check_choice(s, table, n_ps, err) : r;
 }
 
 enum dtw_status

@@ -49,6 +49,8 @@ run_command(struct settings *s, char **positional)
 
     (void)positional;
     enum dt_status r = settings_check_run(s, &err);
+    if (r == DT_OK) /* before psd and workers are there, of which each would say it */
+        r = train_check(s, &err);
     if (r == DT_OK)
         r = stop_open(&err);
     if (r == DT_OK) /* what psd asks for, the others need less */

@@ -125,6 +125,7 @@ struct settings_route { /* from one command to one that it starts */
     const char *const *own; /* what the first sets itself; ends with NULL */
 };
 extern const struct settings_route settings_run_to_train;
+extern const struct settings_route settings_run_to_local; /* of a worker without psd */
 /* Append to `argv` ("--name=value") what was given among the options of `from` that `to` has as well.
  * Texts are allocated. False when memory is short or `max` would be passed. */
 bool settings_forward(const struct settings *s, const struct settings_route *route, char **argv,

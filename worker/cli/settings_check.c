@@ -136,6 +136,10 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
     if (is_toy(s) && (s->data || s->label || s->header != DATASET_HEADER_AUTO))
         return dt_fail(err, DT_E_USAGE,
                        "--model toy reads no data: leave --data, --label and --header out");
+    if (is_toy(s) && (s->epochs > 0 || dt_options_given(table, s, "batch")))
+        return dt_fail(err, DT_E_USAGE,
+                       "--model toy has no rows: leave --epochs and --batch out, and say how long "
+                       "with --steps");
     if ((is_toy(s) || model_target(s->model) == DATASET_NUMBERS) && s->target_accuracy > 0)
         return dt_fail(err, DT_E_USAGE, "--model %s has no accuracy: leave --target-accuracy out",
                        s->model);
@@ -160,8 +164,26 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
     return r == DT_OK ? pins_check(s, table, n_ps, err) : r;
 }
 
+/* What concerns a job on psd. row.c and pins.c have the rest of what local does not know. */
 static enum dt_status
-check_local(const struct settings *s, struct dt_error *err)
+check_no_job(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+{
+    static const char *const names[] = {"ps-tasks",  "job",       "fresh",         "start-timeout",
+                                        "retry-for", "on-loss",   "lease",         "round-timeout",
+                                        "max-bad",   "aggregate", "max-staleness", "wait-for-step",
+                                        "window"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (dt_options_given(table, s, names[i]))
+            return dt_fail(err, DT_E_USAGE,
+                           "--algorithm local trains in one process, without psd: leave --%s out",
+                           names[i]);
+    }
+    return DT_OK;
+}
+
+static enum dt_status
+check_local(const struct settings *s, const struct dt_option *table, struct dt_error *err)
 {
     if (s->workers > 1)
         return dt_fail(err, DT_E_USAGE,
@@ -173,7 +195,7 @@ check_local(const struct settings *s, struct dt_error *err)
         return dt_fail(err, DT_E_USAGE, "--algorithm local uses no psd: leave --ps out");
     if (s->overlap)
         return dt_fail(err, DT_E_USAGE, "--algorithm local sends nothing: leave --overlap out");
-    return DT_OK;
+    return check_no_job(s, table, err);
 }
 
 static enum dt_status
@@ -197,7 +219,7 @@ settings_check_train(const struct settings *s, struct dt_error *err)
     if (r != DT_OK)
         return r;
     if (!algorithm_needs_ps(settings_algorithm(s)))
-        return check_local(s, err);
+        return check_local(s, settings_train, err);
     if (settings_n_ps(s) == 0)
         return dt_fail(err, DT_E_USAGE,
                        "--algorithm %s needs psd: name it with --ps, or use dtworker run",
@@ -224,7 +246,7 @@ settings_check_run(struct settings *s, struct dt_error *err)
         s->workers = 1;
     r = check_training(s, settings_run, (unsigned)s->ps_tasks, err);
     if (r == DT_OK && !algorithm_needs_ps(settings_algorithm(s)))
-        r = check_local(s, err);
+        r = check_local(s, settings_run, err);
     for (unsigned rank = 0; r == DT_OK && rank < s->workers; rank++)
         r = settings_step_delay(s, rank, &ms, err);
     return r;

@@ -89,6 +89,16 @@ open_model(struct training *t, struct dt_error *err)
     return r;
 }
 
+enum dt_status
+train_check(const struct settings *s, struct dt_error *err)
+{
+    struct training t = {.s = s};
+    enum dt_status r = open_model(&t, err);
+
+    training_deinit(&t);
+    return r;
+}
+
 /* Whatever cannot be written is said before hours of training. */
 static enum dt_status
 open_outputs(struct training *t, struct dt_error *err)

@@ -104,6 +104,12 @@ Test(settings, what_makes_no_sense_together_is_refused)
                  "--ps=a");
     EXPECT_USAGE(settings_train, settings_check_train, "--workers", "--algorithm=local",
                  "--model=toy", "--workers=2");
+    EXPECT_USAGE(settings_train, settings_check_train, "--job", "--algorithm=local", "--model=toy",
+                 "--job=j");
+    EXPECT_USAGE(settings_train, settings_check_train, "--fresh", "--algorithm=local",
+                 "--model=toy", "--fresh");
+    EXPECT_USAGE(settings_train, settings_check_train, "--placement", "--ps=tcp://a:1", "--job=j",
+                 "--data=d", "--placement=greedy");
     EXPECT_USAGE(settings_run, settings_check_run, "--aggregate", "--model=toy", "--workers=2",
                  "--aggregate=3");
     EXPECT_USAGE(settings_run, settings_check_run, "--step-delay", "--model=toy", "--workers=3",
@@ -224,8 +230,8 @@ Test(settings, lists_are_handed_on_whole)
     unsigned n = 0;
 
     cr_assert_eq(PARSE(settings_run, &s, &err, "--model=toy", "--algorithm=ssgd-diff-lr",
-                       "--workers=3", "--lr-per-rank=0.1,2e-2,.003", "--place=a=0,b=0",
-                       "--placement=round-robin"),
+                       "--workers=3", "--ps-tasks=2", "--lr-per-rank=0.1,2e-2,.003",
+                       "--place=a=0,b=0", "--placement=round-robin"),
                  DT_OK, "%s", err.text);
     cr_assert_eq(settings_check_run(&s, &err), DT_OK, "%s", err.text);
     cr_assert(settings_forward(&s, &settings_run_to_train, argv, &n, 64));
