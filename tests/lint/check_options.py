@@ -227,6 +227,16 @@ def check_readme(rows):
                     complain(f"README.md:{number}", f"there is no option --{name}")
 
 
+def check_rates():
+    """README has the rows of `dtworker train --help` as they are."""
+    said = subprocess.run([os.path.join(BIN, "dtworker"), "train", "--help"], capture_output=True, text=True, check=True).stdout
+    rows = said.split("\nAlgorithms, and their own ")[1].split("\n\n")[0].splitlines()[1:]
+    lines = read("README.md").splitlines()
+    for row in rows:
+        if row not in lines:
+            complain("README.md", f"Choosing an algorithm: the table of rates lacks the line '{row}' of dtworker train --help")
+
+
 def main():
     psd, _ = table("psd")
     dtworker, commands = table("dtworker")
@@ -245,6 +255,7 @@ def main():
     for command in commands:
         check_help("dtworker", dtworker, command)
     check_library()
+    check_rates()
     check_readme(psd + dtworker + psctl)
     print("\n".join(bad) if bad else f"{len(psd) + len(dtworker) + len(psctl)} options")
     return 1 if bad else 0

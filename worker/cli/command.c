@@ -117,13 +117,19 @@ help_algorithms(FILE *out)
     for (unsigned i = 0; (a = algorithm_at(i)) != NULL; i++) {
         bool alone = !algorithm_needs_ps(a);
 
-        snprintf(local, sizeof(local), "%s %g", a->local_optimizer ? a->local_optimizer : "",
-                 alone ? a->lr : a->local_lr);
-        snprintf(server, sizeof(server), "%s %g", a->server_optimizer ? a->server_optimizer : "",
-                 a->lr);
-        fprintf(out, "  %-14s %6u  %-18s %s%s\n", a->name, a->window,
-                a->local_optimizer ? local : "-", alone ? "-" : server,
-                a->has_rank_rates ? " / M, times the gradient" : "");
+        if (a->has_rank_rates)
+            snprintf(local, sizeof(local), "gradient * %g / M", a->lr);
+        else if (a->local_optimizer)
+            snprintf(local, sizeof(local), "%s %g", a->local_optimizer,
+                     alone ? a->lr : a->local_lr);
+        else
+            snprintf(local, sizeof(local), "-");
+        if (a->server_optimizer)
+            snprintf(server, sizeof(server), "%s %g", a->server_optimizer,
+                     a->has_rank_rates ? 1 : a->lr);
+        else
+            snprintf(server, sizeof(server), "-");
+        fprintf(out, "  %-14s %6u  %-18s %s\n", a->name, a->window, local, server);
     }
 }
 
