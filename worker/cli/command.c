@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proto/base/near.h"
+#include "psd/optim/optimizer.h"
 
 static const struct command commands[] = {
     {
@@ -115,20 +116,22 @@ help_algorithms(FILE *out)
     fputs("\nAlgorithms, and their own window, rules and rates:\n", out);
     fprintf(out, "  %-14s %6s  %-18s %s\n", "", "window", "on the worker", "on psd");
     for (unsigned i = 0; (a = algorithm_at(i)) != NULL; i++) {
-        bool alone = !algorithm_needs_ps(a);
-
         if (a->has_rank_rates)
             snprintf(local, sizeof(local), "gradient * %g / M", a->lr);
+        else if (a->momentum > 0)
+            snprintf(local, sizeof(local), "sgd %g, mu %g", a->lr, a->momentum);
         else if (a->local_optimizer)
             snprintf(local, sizeof(local), "%s %g", a->local_optimizer,
-                     alone ? a->lr : a->local_lr);
+                     a->local_lr > 0 ? a->local_lr : a->lr);
         else
             snprintf(local, sizeof(local), "-");
-        if (a->server_optimizer)
+        if (!a->server_optimizer)
+            snprintf(server, sizeof(server), "-");
+        else if (!optimizer_has_rate(a->server_optimizer))
+            snprintf(server, sizeof(server), "%s", a->server_optimizer);
+        else
             snprintf(server, sizeof(server), "%s %g", a->server_optimizer,
                      a->has_rank_rates ? 1 : a->lr);
-        else
-            snprintf(server, sizeof(server), "-");
         fprintf(out, "  %-14s %6u  %-18s %s\n", a->name, a->window, local, server);
     }
 }
