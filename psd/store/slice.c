@@ -319,7 +319,9 @@ is_due(const struct slice *s, const struct job *job, struct tally t)
 {
     uint32_t quorum = t.members;
 
-    if (job->params.aggregate && job->params.aggregate < quorum)
+    /* above `workers` each of them is waited for: it brings the batches of several */
+    if (job->params.aggregate && job->params.aggregate <= job->params.workers &&
+        job->params.aggregate < quorum)
         quorum = job->params.aggregate;
     if (t.done < quorum)
         return false;

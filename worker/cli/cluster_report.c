@@ -13,12 +13,13 @@ static uint64_t
 rows_between(const struct cluster *c, uint64_t rows, unsigned rank, uint64_t from, uint64_t to)
 {
     uint32_t replicas = (uint32_t)c->s->replicas;
-    struct order o = {c->s->seed, rows, c->n_workers * replicas, (uint32_t)c->s->batch};
+    struct order o = {c->s->seed, rows, settings_parts(c->s), (uint32_t)c->s->batch};
+    struct order_share share = order_share((uint32_t)c->s->aggregate, c->n_workers, rank);
     uint64_t sum = 0;
 
     for (uint64_t step = from; step < to; step++) {
-        for (uint32_t k = 0; k < replicas; k++)
-            sum += order_count(&o, step, rank * replicas + k);
+        for (uint32_t k = 0; k < share.n * replicas; k++)
+            sum += order_count(&o, step, share.first * replicas + k);
     }
     return sum;
 }

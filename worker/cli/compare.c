@@ -63,8 +63,7 @@ static void
 add_local(struct cluster_argv *argv, const struct settings *s)
 {
     if (s->steps > 0)
-        cluster_argv_add(argv, "--steps=%llu",
-                         (unsigned long long)(s->steps * s->workers * s->replicas));
+        cluster_argv_add(argv, "--steps=%llu", (unsigned long long)(s->steps * settings_parts(s)));
     if (s->step_delays)
         cluster_argv_add(argv, "--step-delay=%s", s->step_delays[0]);
 }

@@ -133,7 +133,10 @@
         ROW("wait-for-step", U64, wait_for_step, .def = "0", .min = 0, .max = 1e15, .arg = "N",    \
             .help = "asynchronous: begin when the job's global step is N"),                        \
         ROW("aggregate", U64, aggregate, .def = "0", .min = 0, .max = SETTINGS_MAX_WORKERS,        \
-            .arg = "N", .help = "N gradients close a round, later ones are dropped; 0: all"),      \
+            .arg = "N",                                                                            \
+            .help =                                                                                \
+                "N gradients close a round, later ones are dropped; N above M: workers compute "   \
+                "several; 0: all"),                                                                \
         ROW("reduce", ENUM, reduce, .def = "mean", .choices = "mean|count|sum", .arg = "HOW",      \
             .help = "over the gradients of a round: mean (by rows), count (by batches), sum"),     \
         ROW("place", CSV, place, .arg = "NAME=P,...",                                              \
@@ -361,10 +364,16 @@ settings_step_delay(const struct settings *s, unsigned rank, uint64_t *ms, struc
     return DT_OK;
 }
 
+uint32_t
+settings_parts(const struct settings *s)
+{
+    return order_parts((uint32_t)s->aggregate, (uint32_t)s->workers) * (uint32_t)s->replicas;
+}
+
 void
 settings_length(const struct settings *s, uint64_t rows, uint64_t *steps, uint64_t *steps_per_epoch)
 {
-    struct order o = {s->seed, rows, (uint32_t)(s->workers * s->replicas), (uint32_t)s->batch};
+    struct order o = {s->seed, rows, settings_parts(s), (uint32_t)s->batch};
     uint64_t per_epoch = order_steps_per_epoch(&o);
 
     if (per_epoch == 0) { /* no data: all steps are one epoch */

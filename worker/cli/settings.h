@@ -131,6 +131,8 @@ extern const struct settings_route settings_run_to_local; /* of a worker without
 bool settings_forward(const struct settings *s, const struct settings_route *route, char **argv,
                       unsigned *n, unsigned max);
 
+/* Batches in a step of all workers: of each worker and replica one, or --aggregate of them. */
+uint32_t settings_parts(const struct settings *s);
 /* How long to train: the end in steps and the length of an epoch in steps. `rows` 0: a model without data. */
 void settings_length(const struct settings *s, uint64_t rows, uint64_t *steps,
                      uint64_t *steps_per_epoch);

@@ -108,6 +108,30 @@ check_deterministic(const struct settings *s, const struct dt_option *table, str
     return DT_OK;
 }
 
+/* --aggregate above --workers: some compute several batches at the same values. */
+static enum dt_status
+check_shares(const struct settings *s, struct dt_error *err)
+{
+    const struct algorithm *a = settings_algorithm(s);
+    const char *why = NULL;
+
+    if (!algorithm_needs_ps(a))
+        why = "trains alone";
+    else if (a->has_rank_rates)
+        why = "takes one gradient of each worker, at its rate";
+    else if (settings_window(s) > 1)
+        why = "takes local steps: its batches are not at the same values";
+    else if (s->overlap)
+        why = "has the mean of several batches only when all are done: leave --overlap out, too";
+    if (!why)
+        return DT_OK;
+    return dt_fail(err, DT_E_USAGE,
+                   "--aggregate %llu is more than the %llu worker%s, and %s %s: use at most "
+                   "--workers",
+                   (unsigned long long)s->aggregate, (unsigned long long)s->workers,
+                   dt_plural(s->workers), a->name, why);
+}
+
 static enum dt_status
 check_outputs(const struct settings *s, struct dt_error *err)
 {
@@ -143,11 +167,6 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
     if ((is_toy(s) || model_target(s->model) == DATASET_NUMBERS) && s->target_accuracy > 0)
         return dt_fail(err, DT_E_USAGE, "--model %s has no accuracy: leave --target-accuracy out",
                        s->model);
-    if (s->aggregate > s->workers)
-        return dt_fail(err, DT_E_USAGE,
-                       "--aggregate %llu is more than the %llu worker%s: use at most --workers",
-                       (unsigned long long)s->aggregate, (unsigned long long)s->workers,
-                       dt_plural(s->workers));
     if (s->overlap && s->replicas > 1)
         return dt_fail(err, DT_E_USAGE,
                        "--overlap: the mean of several replicas is there only when all are done: "
@@ -161,6 +180,8 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
         r = elastic_check(s, table, err);
     if (r == DT_OK)
         r = row_check(s, table, err);
+    if (r == DT_OK && s->aggregate > s->workers)
+        r = check_shares(s, err);
     return r == DT_OK ? pins_check(s, table, n_ps, err) : r;
 }
 

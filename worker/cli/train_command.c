@@ -126,7 +126,7 @@ start_line(struct training *t)
 {
     const struct settings *s = t->s;
     uint64_t rows = training_rows(t);
-    uint64_t parts = s->workers * s->replicas, global = parts * s->batch;
+    uint64_t parts = settings_parts(s), global = parts * s->batch;
     int threads = model_threads();
 
     fprintf(t->text, "%s, %s: rank %llu of %llu", s->algorithm, s->model,
@@ -210,6 +210,8 @@ open_loop(struct training *t, struct dt_error *err)
         .workers = (uint32_t)s->workers,
         .batch = (uint32_t)s->batch,
         .replicas = (uint32_t)s->replicas,
+        .aggregate = (uint32_t)s->aggregate,
+        .by_batches = strcmp(settings_reduce(s), "mean") != 0,
         .overlap = s->overlap,
         .steps = t->steps,
         .steps_per_epoch = t->steps_per_epoch,

@@ -84,7 +84,7 @@ struct dtw_options {
                                * (Hogwild!): any thread of psd updates any slice, torn sets and lost
                                * updates of elements happen, versions are approximate */
     int64_t max_staleness;    /* async: refuse gradients that are more updates old; -1: any */
-    unsigned aggregate;       /* N gradients close a round; 0: all members */
+    unsigned aggregate;       /* N gradients close a round; 0, or above `workers`: all members */
     const char *reduce;       /* "mean" (default), "count", "sum" */
     const char *on_loss;      /* "shrink" (default), "fail" */
     int64_t lease_ms;         /* 10 000 */

@@ -54,18 +54,20 @@ find_exchange(const struct algorithm *a)
 }
 
 static enum dt_status
-create_replicas(struct loop *l, struct dt_error *err)
+create_batches(struct loop *l, struct dt_error *err)
 {
     const struct loop_plan *p = &l->plan;
-    struct replicas_plan plan = {.n = p->replicas ? p->replicas : 1,
-                                 .model = p->model,
-                                 .train = p->train,
-                                 .rank = p->rank,
-                                 .gradients = l->gradients};
+    struct replicas_plan replicas = {.n = p->replicas ? p->replicas : 1,
+                                     .model = p->model,
+                                     .train = p->train,
+                                     .gradients = l->gradients};
+    struct batches_plan plan = {.share = order_share(p->aggregate, p->workers, p->rank),
+                                .by_batches = p->by_batches};
 
-    plan.order =
-        (struct order){p->seed, has_data(l) ? p->train->n_rows : 0, p->workers * plan.n, p->batch};
-    return replicas_create(&plan, &l->replicas, err);
+    replicas.order = (struct order){p->seed, has_data(l) ? p->train->n_rows : 0,
+                                    order_parts(p->aggregate, p->workers) * replicas.n, p->batch};
+    plan.replicas = replicas;
+    return batches_create(&plan, &l->batches, err);
 }
 
 enum dt_status
@@ -96,7 +98,7 @@ loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *er
     if (s == DT_OK && !allocate(l))
         s = dt_fail(err, DT_E_NO_MEMORY, "training loop: no memory for values and gradients");
     if (s == DT_OK)
-        s = create_replicas(l, err);
+        s = create_batches(l, err);
     if (s != DT_OK) {
         loop_destroy(l);
         return s;
@@ -110,7 +112,7 @@ loop_destroy(struct loop *l)
 {
     if (!l)
         return;
-    replicas_destroy(l->replicas);
+    batches_destroy(l->batches);
     for (uint32_t i = 0; i < l->n_variables; i++) {
         uint64_t n = model_variable(l->plan.model, i)->elements;
         dtw_free(l->values[i], n);
@@ -182,7 +184,7 @@ compute(struct loop *l, uint64_t length, struct loop_batch *batch)
     bool within = l->exchange->within && batch->n_steps == 0;
     struct replicas_sum sum;
 
-    replicas_compute(l->replicas, step, window_point(&l->window, l->values), &sum);
+    batches_compute(l->batches, step, window_point(&l->window, l->values), &sum);
     model_on_ready(l->plan.model, NULL, NULL);
     batch->n_steps++;
     if (sum.n_rows > 0)
@@ -259,7 +261,7 @@ account(struct loop *l, uint64_t before)
     struct loop_point *p = &l->result.last;
 
     for (uint64_t s = before; l->plan.rank < l->plan.workers && s < l->step; s++)
-        l->rows_due += s < l->plan.steps ? replicas_due(l->replicas, s) : 0;
+        l->rows_due += s < l->plan.steps ? batches_due(l->batches, s) : 0;
     p->step = l->step;
     p->epoch = l->step / l->plan.steps_per_epoch;
     p->epoch_end = p->epoch > before / l->plan.steps_per_epoch;

@@ -47,8 +47,10 @@ struct loop_plan { /* everything is borrowed for the life of the loop */
     struct dtw_client *client;   /* open, nothing declared; NULL when the algorithm needs no psd */
     struct link link;            /* without ops: the client's own */
     uint32_t rank, workers, batch;
-    uint32_t replicas;        /* K: threads, each with a batch a step; 0: one */
-    uint64_t steps;           /* the end of the training, >= 1 */
+    uint32_t replicas;  /* K: threads, each with a batch a step; 0: one */
+    uint32_t aggregate; /* > workers: N batches a round, shared by the workers (order_share) */
+    bool by_batches;    /* then: their mean is by batches, not by rows */
+    uint64_t steps;     /* the end of the training, >= 1 */
     uint64_t steps_per_epoch; /* >= 1 */
     double target_accuracy;   /* > 0: stop at the first epoch end that has it */
     uint64_t seed;

@@ -6,7 +6,7 @@
 
 #include "worker/train/loop.h"
 #include "worker/train/overlap.h"
-#include "worker/train/replicas.h"
+#include "worker/train/batches.h"
 #include "worker/train/window.h"
 
 struct loop_batch {     /* what a worker brings to an exchange */
@@ -70,7 +70,7 @@ struct loop {
     enum dtw_status within;             /* what the exchange within the window said */
     uint64_t n_windows;                 /* begun */
     struct window window;
-    struct replicas *replicas; /* owned */
+    struct batches *batches; /* owned */
     uint64_t step;
     bool have_values;
     struct dtw_handle *under_way; /* --overlap: the exchange whose gradient is being computed */

@@ -101,3 +101,20 @@ order_permute(const struct order *o, uint64_t epoch, uint64_t i)
     permutation_init(&p, o->n_rows, o->seed, PHILOX_ORDER, 0, epoch);
     return permutation_at(&p, i);
 }
+
+uint32_t
+order_parts(uint32_t aggregate, uint32_t workers)
+{
+    return aggregate > workers ? aggregate : workers;
+}
+
+struct order_share
+order_share(uint32_t aggregate, uint32_t workers, uint32_t rank)
+{
+    uint32_t parts = order_parts(aggregate, workers);
+
+    if (rank >= workers || parts == workers)
+        return (struct order_share){rank < workers ? rank : parts + (rank - workers), 1};
+    uint32_t base = parts / workers, extra = parts % workers;
+    return (struct order_share){rank * base + (rank < extra ? rank : extra), base + (rank < extra)};
+}

@@ -22,6 +22,15 @@ struct order {
 };
 
 uint64_t order_steps_per_epoch(const struct order *o);
+/* A round of N gradients from M workers: with N > M some compute several batches at the same values. The global batch
+ * then has N parts, and rank k the floor(N / M) + (k < N mod M) parts that follow those of the ranks before it. Ranks
+ * >= M have one, of their own. N of 0, or up to M: one part a worker. */
+struct order_share {
+    uint32_t first, n; /* parts: what `rank` is for an order of N workers */
+};
+uint32_t order_parts(uint32_t aggregate, uint32_t workers);
+struct order_share order_share(uint32_t aggregate, uint32_t workers, uint32_t rank);
+
 /* The rows of global step `step` for `rank` into rows[0..B); returns how many (0: abstain). */
 uint32_t order_rows(const struct order *o, uint64_t step, uint32_t rank, uint64_t *rows);
 /* How many rows the step holds for `rank` (without listing them). Never more than B. */

@@ -28,7 +28,7 @@ send(void *arg, uint32_t variable, double loss)
 bool
 overlap_begin(struct loop *l, const struct loop_batch *batch, uint64_t step)
 {
-    uint64_t rows = l->plan.overlap ? replicas_due(l->replicas, step) : 0;
+    uint64_t rows = l->plan.overlap ? batches_due(l->batches, step) : 0;
 
     if (rows == 0)
         return false;

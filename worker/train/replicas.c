@@ -152,6 +152,12 @@ average(const struct replicas *r, uint32_t i, uint64_t n_rows)
 }
 
 void
+replicas_set_rank(struct replicas *r, uint32_t rank)
+{
+    r->plan.rank = rank;
+}
+
+void
 replicas_compute(struct replicas *r, uint64_t step, const float *const *values,
                  struct replicas_sum *out)
 {

@@ -36,6 +36,8 @@ struct replicas; /* opaque */
 enum dt_status replicas_create(const struct replicas_plan *plan, struct replicas **out,
                                struct dt_error *err);
 void replicas_destroy(struct replicas *r); /* NULL-safe; its threads end */
+/* Whose batches come next: another `rank` than that of the plan. */
+void replicas_set_rank(struct replicas *r, uint32_t rank);
 /* The batches of `step` at `values`; the gradients are to be looked at only where there are rows and the loss
  * is finite. */
 void replicas_compute(struct replicas *r, uint64_t step, const float *const *values,

@@ -248,3 +248,19 @@ Test(row, elastic_rows_and_deltas_refuse_what_has_no_meaning_there)
     expect_refused("--algorithm=dynsgd --local-optimizer=adam", "--lr");
     expect_refused("--algorithm=agn --profile=dist-keras --local-lr=1", "--lr");
 }
+
+Test(row, more_batches_a_round_than_workers)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, "--algorithm=ssgd --workers=2 --aggregate=5 --replicas=3"), DT_OK,
+                 "%s", err.text);
+    cr_expect_eq(settings_parts(&s), 15);
+    dt_options_deinit(settings_run, &s);
+    expect_refused("--algorithm=sagn --workers=2 --aggregate=5", "local steps");
+    expect_refused("--algorithm=ssgd-diff-lr --workers=2 --aggregate=5", "at its rate");
+    expect_refused("--algorithm=local --aggregate=5", "trains alone");
+    expect_refused("--algorithm=ssgd --workers=2 --aggregate=5 --overlap", "--overlap");
+    expect_refused("--algorithm=easgd --workers=2 --aggregate=5", "lost to the centre");
+}

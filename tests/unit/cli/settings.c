@@ -111,7 +111,7 @@ Test(settings, what_makes_no_sense_together_is_refused)
     EXPECT_USAGE(settings_train, settings_check_train, "--placement", "--ps=tcp://a:1", "--job=j",
                  "--data=d", "--placement=greedy");
     EXPECT_USAGE(settings_run, settings_check_run, "--aggregate", "--model=toy", "--workers=2",
-                 "--aggregate=3");
+                 "--aggregate=3", "--window=2");
     EXPECT_USAGE(settings_run, settings_check_run, "--step-delay", "--model=toy", "--workers=3",
                  "--step-delay=1,2");
     EXPECT_USAGE(settings_run, settings_check_run, "--step-delay", "--model=toy",

@@ -150,3 +150,23 @@ Test(order, golden_rows_of_a_late_rank)
     for (int k = 0; k < 6; k++)
         cr_expect_eq(rows[k], expected[k]);
 }
+
+Test(order, a_round_of_more_batches_than_workers_is_shared_in_order_of_rank)
+{
+    for (uint32_t n = 0; n <= 9; n++) {
+        for (uint32_t m = 1; m <= 4; m++) {
+            uint32_t next = 0, parts = order_parts(n, m);
+
+            for (uint32_t k = 0; k < m; k++) {
+                struct order_share s = order_share(n, m, k);
+                cr_expect_eq(s.first, next);
+                cr_expect_eq(s.n, n > m ? n / m + (k < n % m) : 1);
+                next += s.n;
+            }
+            cr_expect_eq(next, parts);
+            cr_expect_eq(parts, n > m ? n : m);
+            cr_expect_eq(order_share(n, m, m + 2).first, parts + 2, "a late rank has its own");
+            cr_expect_eq(order_share(n, m, m + 2).n, 1);
+        }
+    }
+}
