@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,9 +36,10 @@ bench_fail(const char *fmt, ...)
 void
 bench_init(struct bench *b, int argc, char **argv)
 {
+    uint64_t mib;
     int i;
 
-    *b = (struct bench){.seconds = 1, .result = json_object()};
+    *b = (struct bench){.seconds = 1, .max_mib = 256, .result = json_object()};
     json_object_set_new(b->result, "rows", json_array());
     for (i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--json")) {
@@ -44,8 +47,16 @@ bench_init(struct bench *b, int argc, char **argv)
         } else if (!strcmp(argv[i], "--seconds") && i + 1 < argc &&
                    dt_parse_double(argv[i + 1], &b->seconds) && b->seconds > 0) {
             i++;
+        } else if (!strcmp(argv[i], "--max-mib") && i + 1 < argc &&
+                   dt_parse_u64(argv[i + 1], &mib) && mib > 0 && mib <= 4096) {
+            b->max_mib = (unsigned)mib;
+            i++;
+        } else if (!strcmp(argv[i], "--bytes") && i + 1 < argc &&
+                   dt_parse_u64(argv[i + 1], &b->bytes)) {
+            i++;
         } else {
-            fprintf(stderr, "usage: %s [--seconds S] [--json]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--json]\n",
+                    argv[0]);
             exit(64);
         }
     }
@@ -121,8 +132,40 @@ find_psd(char *path, size_t bytes)
     strcpy(slash, "/psd");
 }
 
+/* Nobody else's at the moment. */
+static unsigned
+free_port(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || getsockname(fd, (struct sockaddr *)&a, &len))
+        bench_fail("no port on loopback");
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+double
+bench_psd_peak_mib(const struct bench_psd *p)
+{
+    char path[64], line[256];
+    double kib = -1024;
+    FILE *in;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)p->pid);
+    in = fopen(path, "r");
+    while (in && fgets(line, sizeof(line), in)) {
+        if (!strncmp(line, "VmHWM:", 6))
+            kib = strtod(line + 6, NULL);
+    }
+    if (in)
+        fclose(in);
+    return kib / 1024;
+}
+
 void
-bench_psd_start(struct bench_psd *p, unsigned n_shards)
+bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards)
 {
     char path[4096], shards[32];
 
@@ -130,8 +173,11 @@ bench_psd_start(struct bench_psd *p, unsigned n_shards)
     strcpy(p->directory, "/tmp/psd-bench-XXXXXX");
     if (!mkdtemp(p->directory))
         bench_fail("no directory under /tmp");
-    snprintf(p->endpoint, sizeof(p->endpoint), "ipc://%s/psd", p->directory);
-    snprintf(shards, sizeof(shards), "shards=%u", n_shards);
+    if (tcp)
+        snprintf(p->endpoint, sizeof(p->endpoint), "tcp://127.0.0.1:%u", free_port());
+    else
+        snprintf(p->endpoint, sizeof(p->endpoint), "ipc://%s/psd", p->directory);
+    snprintf(shards, sizeof(shards), n_shards ? "shards=%u" : "log_level=warning", n_shards);
     p->pid = fork();
     if (p->pid < 0)
         bench_fail("no process for psd");

@@ -14,12 +14,14 @@
 #include "worker/lib/dtworker.h"
 
 struct bench {
-    double seconds; /* of one point */
+    double seconds;   /* of one point */
+    unsigned max_mib; /* nothing larger is moved at once */
+    uint64_t bytes;   /* only this size, where a benchmark has several; 0: all */
     bool json;
     json_t *result; /* owned: "rows" and what else is told */
 };
 
-/* --seconds S, --json; anything else ends the process with 64. */
+/* --seconds S (default 1), --max-mib N (256), --bytes N, --json; anything else ends the process with 64. */
 void bench_init(struct bench *b, int argc, char **argv);
 /* A row of the table: one object; takes it. */
 void bench_row(struct bench *b, json_t *row);
@@ -35,14 +37,17 @@ struct bench_psd {
     char endpoint[96];
 };
 
-/* The psd beside this program, on an ipc socket in a directory of its own. */
-void bench_psd_start(struct bench_psd *p, unsigned n_shards);
-void bench_psd_stop(struct bench_psd *p); /* SIGTERM; it must end with 0 */
+/* The psd beside this program, on loopback or on an ipc socket in a directory of its own. `n_shards` 0: its default. */
+void bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards);
+double bench_psd_peak_mib(const struct bench_psd *p); /* of its memory so far */
+void bench_psd_stop(struct bench_psd *p);             /* SIGTERM; it must end with 0 */
 
 /* Yardsticks; each runs for `seconds`. */
-/* One DEALER sends frames of `bytes` to one ROUTER over ipc, `window` in flight, each answered by a few bytes:
+/* One DEALER sends frames of `bytes` to one ROUTER, `window` in flight, each answered by a few bytes:
  * messages a second. */
-double yardstick_router_dealer(size_t bytes, unsigned window, double seconds);
+double yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds);
+/* One plain stream socket, 1 MiB writes; the other end applies what comes (sgd) or stores it: bytes a second. */
+double yardstick_stream(bool tcp, size_t bytes, bool apply, double seconds);
 /* kernel_add over `elements` in one thread: calls a second. */
 double yardstick_add(size_t elements, double seconds);
 

@@ -177,7 +177,7 @@ run_point(struct point *point, double *lost)
     struct bench_psd psd;
     double rate;
 
-    bench_psd_start(&psd, point->n_shards);
+    bench_psd_start(&psd, false, point->n_shards);
     point->endpoint = psd.endpoint;
     rate = measure(point, lost);
     bench_psd_stop(&psd);
@@ -189,7 +189,7 @@ run_size(struct bench *b, uint64_t elements)
 {
     static const unsigned shards[] = {1, 2, 4};
     static const char *const lockings[] = {"slice", "none"};
-    double bare = yardstick_router_dealer(elements * sizeof(float), IN_FLIGHT, b->seconds);
+    double bare = yardstick_router_dealer(false, elements * sizeof(float), IN_FLIGHT, b->seconds);
     double add = yardstick_add(elements, b->seconds), one = 0, lost;
     unsigned i, k;
 

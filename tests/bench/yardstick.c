@@ -63,9 +63,10 @@ exchange(void *dealer, const char *frame, size_t bytes, unsigned window, double 
 }
 
 double
-yardstick_router_dealer(size_t bytes, unsigned window, double seconds)
+yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
 {
     char directory[] = "/tmp/psd-bench-XXXXXX", endpoint[64];
+    size_t len = sizeof(endpoint);
     void *context = zmq_ctx_new(), *dealer = zmq_socket(context, ZMQ_DEALER);
     struct echo e = {zmq_socket(context, ZMQ_ROUTER)};
     char *frame = calloc(1, bytes);
@@ -76,8 +77,9 @@ yardstick_router_dealer(size_t bytes, unsigned window, double seconds)
     if (!mkdtemp(directory))
         bench_fail("no directory under /tmp");
     snprintf(endpoint, sizeof(endpoint), "ipc://%s/echo", directory);
-    if (!frame || zmq_bind(e.router, endpoint) || zmq_connect(dealer, endpoint) ||
-        pthread_create(&thread, NULL, answer, &e))
+    if (!frame || zmq_bind(e.router, tcp ? "tcp://127.0.0.1:*" : endpoint) ||
+        zmq_getsockopt(e.router, ZMQ_LAST_ENDPOINT, endpoint, &len) ||
+        zmq_connect(dealer, endpoint) || pthread_create(&thread, NULL, answer, &e))
         bench_fail("the bare echo cannot start");
     start = dt_now_seconds();
     n = exchange(dealer, frame, bytes, window, seconds);
@@ -88,7 +90,8 @@ yardstick_router_dealer(size_t bytes, unsigned window, double seconds)
     zmq_close(e.router);
     zmq_ctx_term(context);
     free(frame);
-    unlink(strchr(endpoint, '/') + 2); /* libzmq leaves it */
+    if (!tcp)
+        unlink(strchr(endpoint, '/') + 2); /* libzmq leaves it */
     if (rmdir(directory))
         bench_fail("%s is not empty", directory);
     return (double)n / start;
