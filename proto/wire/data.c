@@ -79,7 +79,9 @@ dt_data_encode(struct dt_buffer *b, enum dt_op op, uint64_t request, uint64_t se
 {
     uint32_t i;
 
-    dt_head_request(b, op, request, session, is_push(op) ? 4 : 1);
+    bool has_clock = is_push(op) && m->clock;
+
+    dt_head_request(b, op, request, session, (is_push(op) ? 4 : 1) + has_clock);
     if (is_push(op)) {
         dt_write_u64(b, m->counter);
         dt_write_u64(b, m->weight);
@@ -88,6 +90,8 @@ dt_data_encode(struct dt_buffer *b, enum dt_op op, uint64_t request, uint64_t se
     dt_write_array(b, m->n_items);
     for (i = 0; i < m->n_items; i++)
         write_item(b, op, &m->items[i]);
+    if (has_clock)
+        dt_write_u64(b, m->clock);
 }
 
 static void
@@ -116,7 +120,7 @@ dt_data_decode(struct dt_head *head, struct dt_data *m)
     unsigned op = op_of(head);
     uint32_t i;
 
-    m->counter = m->weight = 0;
+    m->counter = m->weight = m->clock = 0;
     m->count = m->n_items = 0;
     if (!is_data(op))
         return DT_R_MALFORMED;
@@ -129,11 +133,13 @@ dt_data_decode(struct dt_head *head, struct dt_data *m)
         m->n_items = dt_read_array(r, DT_MAX_ITEMS);
     for (i = 0; i < m->n_items && !r->failed; i++)
         read_item(r, op, &m->items[i]);
+    if (is_push(op) && !r->failed)
+        m->clock = dt_head_u64(head, UINT64_MAX, 0);
     if (r->failed || m->n_items == 0) {
         m->n_items = 0;
         return DT_R_MALFORMED;
     }
-    return m->weight <= DT_MAX_WEIGHT ? DT_OK : DT_R_BAD_VALUE;
+    return m->weight <= DT_MAX_WEIGHT && m->clock <= DT_MAX_CLOCK ? DT_OK : DT_R_BAD_VALUE;
 }
 
 void

@@ -10,6 +10,10 @@
  * PUSHPULL  request [counter, weight, count, items: [variable, slice, version, want]...] + n frames or none
  *           reply [fates: [fate, version]..., values: [version, modified]...] + n frames
  *
+ * PUSH and PUSHPULL may have one more field: clock, the steps that the worker has finished with this push (ssp).
+ * In ssp `want` is the puller's clock instead of a version: park until every other active worker has finished
+ * want - staleness_bound steps at that slice.
+ *
  * Replies of a job with locking none have one more field: approximate, true.
  *
  * One push has one counter for all its messages; counters of a worker rise. weight = rows,
@@ -42,6 +46,7 @@ struct dt_item {
 struct dt_data { /* a decoded INIT, PUSH, PULL or PUSHPULL request */
     uint64_t counter;
     uint64_t weight;
+    uint64_t clock; /* ssp: finished steps, this push counted; at most DT_MAX_CLOCK; 0: not told */
     uint32_t count;
     uint32_t n_items;
     struct dt_item items[DT_MAX_ITEMS];

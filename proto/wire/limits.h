@@ -13,6 +13,7 @@
 #define DT_MAX_FRAME_BYTES DT_SLICE_BYTES /* a payload frame: one slice */
 #define DT_MAX_ITEMS 64                   /* slices (payload frames) a message */
 #define DT_MAX_WEIGHT (1ull << 48)        /* rows in one push */
+#define DT_MAX_CLOCK (INT64_C(1) << 48)   /* ssp: a clock; this one holds nobody back */
 #define DT_MAX_NAME 128                   /* job and variable names, bytes without NUL */
 #define DT_MAX_TEXT 512                   /* sentences in replies */
 #define DT_MAX_ENDPOINT 255

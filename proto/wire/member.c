@@ -18,6 +18,15 @@ dt_step_encode(struct dt_buffer *b, enum dt_op op, uint64_t request, uint64_t se
     dt_write_u64(b, step);
 }
 
+void
+dt_clock_encode(struct dt_buffer *b, uint64_t request, uint64_t session, uint64_t step,
+                uint64_t clock)
+{
+    dt_head_request(b, DT_OP_CLOCK, request, session, 2);
+    dt_write_u64(b, step);
+    dt_write_u64(b, clock);
+}
+
 /* nil is DT_NO_VERSION, as in PULL. */
 enum dt_status
 dt_step_decode(struct dt_head *head, struct dt_step_msg *m)
@@ -29,6 +38,7 @@ dt_step_decode(struct dt_head *head, struct dt_step_msg *m)
         else
             m->step = dt_read_u64(&head->fields);
     }
+    m->clock = dt_head_u64(head, UINT64_MAX, 0);
     return verdict(head);
 }
 

@@ -5,7 +5,8 @@
  * LEAVE      request [last step pushed or DT_NO_VERSION]   reply []
  * HEARTBEAT  request []                                    reply [reason, step, ranks waited for]
  * INIT_DONE  request [sent, n_variables, fingerprint]      reply [state]
- * CLOCK      request [worker's finished steps]             reply [stop step, 2^64-1: none]
+ * CLOCK      request [worker's finished steps, clock]      reply [stop step, 2^64-1: none]
+ *            clock (ssp, default 0: not told): the worker's clock where it goes on without a push
  * WAIT_STEP  request [global step]                         reply [global step]
  * PARKED (status 1, any op)                                reply [reason, step, ranks waited for]
  */
@@ -16,13 +17,15 @@
 
 struct dt_step_msg { /* JOIN, LEAVE, CLOCK, WAIT_STEP requests; JOIN reply */
     uint64_t step;
+    uint64_t clock; /* CLOCK */
 };
 
 enum dt_wait_reason {
     DT_WAIT_NOTHING = 0,
     DT_WAIT_INIT = 1,
     DT_WAIT_STEP = 2,
-    DT_WAIT_GLOBAL_STEP = 3
+    DT_WAIT_GLOBAL_STEP = 3,
+    DT_WAIT_CLOCK = 4, /* ssp: `step` is the clock that the ranks have not reached */
 };
 
 struct dt_waiting {  /* PARKED and HEARTBEAT replies: what the oldest parked request waits for */
@@ -42,6 +45,8 @@ struct dt_init_done {
 
 void dt_step_encode(struct dt_buffer *b, enum dt_op op, uint64_t request, uint64_t session,
                     uint64_t step);
+void dt_clock_encode(struct dt_buffer *b, uint64_t request, uint64_t session, uint64_t step,
+                     uint64_t clock);
 enum dt_status dt_step_decode(struct dt_head *head, struct dt_step_msg *m); /* missing: step 0 */
 void dt_step_reply_encode(struct dt_buffer *b, enum dt_op op, uint64_t request, uint64_t session,
                           uint64_t job_step, uint64_t step);

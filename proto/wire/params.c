@@ -41,6 +41,7 @@ static const struct row table[] = {
     {FIELD(round_timeout_ms), true, 0, 0, YEAR_MS, {NULL}},
     {FIELD(max_bad), false, 10, 0, INT32_MAX, {NULL}},
     {FIELD(max_staleness), true, -1, -1, INT64_MAX, {NULL}},
+    {FIELD(staleness_bound), true, 0, 0, DT_MAX_CLOCK, {NULL}},
     {FIELD(deterministic), false, 0, 0, 1, {"no", "yes", NULL}},
     {FIELD(kernel), .text_bytes = DT_KERNEL_BYTES},
 };

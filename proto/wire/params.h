@@ -31,7 +31,8 @@ struct dt_job_params {
         max_bad; /* "max_bad": refused pushes in a row before a worker is told to stop; 0 = never; default 10 */
     int64_t
         max_staleness; /* "max_staleness": updates between pull and push, asynchronous jobs; -1 = any (default) */
-    uint32_t deterministic; /* "deterministic": "no" (default) | "yes": sums in rank order */
+    int64_t staleness_bound; /* "staleness_bound": s of ssp, 0 (default) or more; else 0 */
+    uint32_t deterministic;  /* "deterministic": "no" (default) | "yes": sums in rank order */
     char
         kernel[DT_KERNEL_BYTES]; /* "kernel": what computes the gradients; "" (default): not told */
 };

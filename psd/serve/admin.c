@@ -29,7 +29,9 @@ write_waiting(const struct shard *shard, const struct parked *p, struct dt_buffe
     dt_write_str(body, "shard");
     dt_write_u64(body, shard->index);
     dt_write_str(body, "reason");
-    dt_write_str(body, w.reason == DT_WAIT_INIT ? "init" : "step");
+    dt_write_str(body, w.reason == DT_WAIT_INIT    ? "init"
+                       : w.reason == DT_WAIT_CLOCK ? "clock"
+                                                   : "step");
     dt_write_str(body, "variable");
     dt_write_str(body, it->slice->variable->declared->decl.name);
     dt_write_str(body, "slice");

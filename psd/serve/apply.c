@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "psd/store/clock.h"
 #include "psd/serve/parked.h"
 #include "psd/serve/session.h"
 #include "psd/serve/status_body.h"
@@ -37,6 +38,44 @@ apply_attach(struct shard *shard, struct view *v, struct mail *m, struct outbox 
     memcpy(a->uuid, m->uuid, DT_UUID_BYTES);
 }
 
+static void
+for_each_slice(struct job *job, void (*what)(struct slice *, struct job *, struct mail *),
+               struct mail *m)
+{
+    uint32_t i, k;
+
+    for (i = 0; i < job->n_variables; i++) {
+        const struct variable *var = &job->variables[i];
+
+        for (k = 0; k < var->n_slices; k++) {
+            if (var->slices[k])
+                what(var->slices[k], job, m);
+        }
+    }
+}
+
+static void
+restart(struct slice *s, struct job *job, struct mail *m)
+{
+    (void)job;
+    clock_restart(s, m->rank);
+}
+
+static void
+raise_clock(struct slice *s, struct job *job, struct mail *m)
+{
+    if (!clock_raise(s, job, m->rank, m->step))
+        m->status = DT_R_QUOTA;
+}
+
+static void
+apply_clock(struct shard *shard, struct view *v, struct mail *m, struct outbox *out)
+{
+    if (m->rank != DT_NO_RANK)
+        for_each_slice(v->job, raise_clock, m);
+    view_settle(shard, v, out);
+}
+
 static uint64_t
 highest_version(const struct job *job)
 {
@@ -62,6 +101,7 @@ apply_join(struct shard *shard, struct view *v, struct mail *m, struct outbox *o
     uint64_t first = m->step;
 
     m->step = highest_version(v->job);
+    for_each_slice(v->job, restart, m);
     if (!membership_join(&v->job->membership, m->rank, first))
         m->status = DT_R_QUOTA;
     view_settle(shard, v, out);
@@ -202,6 +242,7 @@ static apply_fn *const table[N_MAIL_TYPES] = {
     [MAIL_GRANT] = apply_grant,
     [MAIL_INITIALISED] = apply_initialised,
     [MAIL_STATE] = apply_state,
+    [MAIL_CLOCK] = apply_clock,
     [MAIL_BARRIER] = apply_barrier,
     [MAIL_STATUS] = apply_status,
 };

@@ -4,7 +4,11 @@
  * In a synchronous job the step is the largest version; only a ps task without slices learns it by
  * CLOCK. In an asynchronous job it is the number of finished worker steps: each worker says its own
  * count (absolute, so that a repeated CLOCK does no harm), the job adds them up.
+ *
+ * In ssp a CLOCK may carry the worker's clock (psd/store/clock.h), too: it goes on without a push. The answer comes
+ * when all shards know.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/wire/set.h"
@@ -31,6 +35,31 @@ advance(struct control_job *job, uint32_t rank, uint64_t clock)
     w->clock = clock;
 }
 
+static void
+clock_is_known(struct shard *shard, struct pending *p, int64_t now, struct outbox *out)
+{
+    struct control_job *job = control_find(shard, p->job_id);
+
+    (void)now;
+    if (!job || p->status != DT_OK)
+        reply_status(out, &p->to, job ? p->status : DT_R_NO_JOB, "the clock was not taken", 0);
+    else
+        reply_step(out, &p->to, view_step(job->view), atomic_load(&job->shared->stop_step));
+}
+
+static void
+post_clock(struct call *c, const struct control_job *job, uint64_t clock)
+{
+    struct mail *m = mail_create(MAIL_CLOCK, job->id);
+    struct pending *p = pending_create(clock_is_known, &c->to, job->id);
+
+    if (!m || !p)
+        abort();
+    m->rank = c->session->rank;
+    m->step = clock;
+    post_all(c->shard, m, p, c->now, c->out);
+}
+
 void
 handle_clock(struct call *c)
 {
@@ -39,12 +68,15 @@ handle_clock(struct call *c)
 
     if (!job || !call_require_present(c, job) || !call_require_open(c))
         return;
-    if (dt_step_decode(&c->head, &m) != DT_OK || m.step > MAX_CLOCK) {
+    if (dt_step_decode(&c->head, &m) != DT_OK || m.step > MAX_CLOCK || m.clock > DT_MAX_CLOCK) {
         reply_status(c->out, &c->to, DT_R_MALFORMED, "CLOCK: not a step", 0);
         return;
     }
     advance(job, c->session->rank, m.step);
-    reply_step(c->out, &c->to, view_step(job->view), atomic_load(&job->shared->stop_step));
+    if (m.clock && view_is_ssp(job->view))
+        post_clock(c, job, m.clock);
+    else
+        reply_step(c->out, &c->to, view_step(job->view), atomic_load(&job->shared->stop_step));
     control_wake_steps(job, c->out);
 }
 

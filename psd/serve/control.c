@@ -106,6 +106,8 @@ control_open(struct shard *shard, const struct dt_hello *hello, const struct dt_
         goto fail;
     job->id = ++shard->control->next_job;
     job->shared = job_shared_create();
+    if (job->shared)
+        atomic_store(&job->shared->staleness_bound, (uint64_t)params->staleness_bound);
     job->grant_rank = DT_NO_RANK;
     job->opened_life = shard->control->last_life;
     job->task = hello->task;

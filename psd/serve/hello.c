@@ -9,7 +9,7 @@
 #include "psd/serve/control.h"
 
 /* What this psd offers beyond the protocol's core; clients look for names they know. */
-static const char features[][24] = {"sync", "async", "locking-none", "deterministic"};
+static const char features[][24] = {"sync", "async", "locking-none", "deterministic", "ssp"};
 #define N_FEATURES (sizeof(features) / sizeof(features[0]))
 
 /* The listener that the client used: the same ipc path, or the tcp listener with its port. */
@@ -135,8 +135,8 @@ start_life(struct call *c, struct control_job *job, struct worker *w, const stru
     w->declared = w->turned_away = false;
     w->known = true;
     w->life = ++c->shard->control->last_life;
-    /* Only a synchronous step counts its members; elsewhere whoever is here takes part. */
-    w->state = expected || params->consistency != DT_SYNC ? WORKER_MEMBER : WORKER_JOINING;
+    /* In an asynchronous job whoever is here takes part. */
+    w->state = expected || params->consistency == DT_ASYNC ? WORKER_MEMBER : WORKER_JOINING;
     w->first = 0;
     w->last = DT_NO_VERSION;
     w->no_step = false;
@@ -225,13 +225,14 @@ check_deterministic(const struct dt_job_params *p, struct dt_error *err)
 static enum dt_status
 check_params(const struct dt_job_params *p, struct dt_error *err)
 {
-    if (p->consistency == DT_SSP)
-        return dt_fail(err, DT_R_UNSUPPORTED, "consistency ssp is not offered by this psd");
+    if (p->consistency != DT_SSP && p->staleness_bound)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "staleness_bound: only ssp has one (elsewhere: max_staleness)");
     if (p->locking == DT_LOCK_VARIABLE)
         return dt_fail(err, DT_R_UNSUPPORTED, "locking variable is not offered by this psd");
     if (p->locking != DT_LOCK_SLICE && p->consistency != DT_ASYNC)
         return dt_fail(err, DT_R_BAD_VALUE,
-                       "locking none: only an asynchronous job can do without exclusion");
+                       "locking none: only consistency async can do without exclusion");
     if (p->consistency == DT_SYNC && p->max_staleness >= 0)
         return dt_fail(err, DT_R_BAD_VALUE,
                        "max_staleness: a synchronous job drops every past version anyway");

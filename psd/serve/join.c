@@ -6,6 +6,7 @@
 
 #include "psd/serve/call.h"
 #include "psd/serve/control.h"
+#include "psd/store/clock.h"
 
 static void joined_everywhere(struct shard *shard, struct pending *p, int64_t now,
                               struct outbox *out);
@@ -36,7 +37,7 @@ joined_everywhere(struct shard *shard, struct pending *p, int64_t now, struct ou
         reply_status(out, &p->to, DT_R_HELLO_REQUIRED, "the worker's life has ended: say HELLO", 0);
         return;
     }
-    if (p->step >= p->value) {
+    if (job->view->job->params.consistency == DT_SYNC && p->step >= p->value) {
         post_join(shard, &p->to, p->job_id, p->rank, p->life, p->step + 2, now, out);
         return;
     }
@@ -60,7 +61,8 @@ handle_join(struct call *c)
 
     if (!job || !call_require_worker(c) || !call_require_open(c))
         return;
-    if (dt_step_decode(&c->head, &m) != DT_OK || m.step > UINT64_MAX / 2) {
+    if (dt_step_decode(&c->head, &m) != DT_OK || m.step > UINT64_MAX / 2 ||
+        (view_is_ssp(job->view) && m.step > DT_MAX_CLOCK)) {
         reply_status(c->out, &c->to, DT_R_MALFORMED, "JOIN: not a step", 0);
         return;
     }
@@ -73,8 +75,11 @@ handle_join(struct call *c)
         reply_step(c->out, &c->to, view_step(job->view), w->first);
         return;
     }
-    first = view_step(job->view) + 2;
+    first = view_is_ssp(job->view) ? clock_of_joiner(job->view->job, c->session->rank)
+                                   : view_step(job->view) + 2;
     if (m.step > first)
         first = m.step;
+    if (view_is_ssp(job->view))
+        atomic_store(&job->shared->clocks[c->session->rank], first);
     post_join(c->shard, &c->to, job->id, c->session->rank, c->session->life, first, c->now, c->out);
 }

@@ -23,6 +23,7 @@ enum mail_type {
     MAIL_GRANT,       /* rank, life may send INIT; slices lose the values of an earlier one */
     MAIL_INITIALISED, /* initial values count */
     MAIL_STATE,       /* job state and text */
+    MAIL_CLOCK,       /* ssp: rank's clock is at least `step`; DT_NO_RANK: the bound has changed */
     MAIL_BARRIER,     /* nothing: all earlier mails are applied */
     MAIL_STATUS,      /* answers body: msgpack objects of parked requests, n_body of them */
     MAIL_ROUND_LATE,  /* shard k to 0: rank hangs at `step` (round-timeout) */

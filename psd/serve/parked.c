@@ -8,6 +8,8 @@
 
 #include <utlist.h>
 
+#include "psd/store/clock.h"
+
 static size_t
 entry_bytes(uint32_t n_items)
 {
@@ -25,10 +27,18 @@ parked_fits(const struct shard *shard, const struct session *s, uint32_t n_items
                atomic_load(&shard->shared->limits.max_session_bytes);
 }
 
+bool
+parked_is_there(const struct slice *s, const struct job *job, uint32_t rank, uint64_t want)
+{
+    if (job->params.consistency == DT_SSP)
+        return clock_allows(s, job, rank, want);
+    return slice_version(s) >= want;
+}
+
 static bool
 is_there(const struct parked_item *it, const struct job *job)
 {
-    return job->initialised && slice_version(it->slice) >= it->want;
+    return job->initialised && parked_is_there(it->slice, job, it->owner->session->rank, it->want);
 }
 
 static void
@@ -200,7 +210,11 @@ parked_waiting(const struct parked *p, struct dt_waiting *w)
             w->ranks[w->n_ranks++] = view->grant_rank;
         return;
     }
-    w->reason = DT_WAIT_STEP;
-    n = slice_missing(it->slice, view->job, w->ranks, DT_MAX_WAITED_RANKS);
+    w->reason = view_is_ssp(view) ? DT_WAIT_CLOCK : DT_WAIT_STEP;
+    if (view_is_ssp(view))
+        n = clock_missing(it->slice, view->job, p->session->rank, it->want, &w->step, w->ranks,
+                          DT_MAX_WAITED_RANKS);
+    else
+        n = slice_missing(it->slice, view->job, w->ranks, DT_MAX_WAITED_RANKS);
     w->n_ranks = n < DT_MAX_WAITED_RANKS ? n : DT_MAX_WAITED_RANKS;
 }

@@ -49,6 +49,9 @@ void parked_wake(struct shard *shard, struct slice *slice, const struct job *job
 /* What the entry waits for, for PARKED and HEARTBEAT. */
 void parked_waiting(const struct parked *parked, struct dt_waiting *w);
 const struct parked_item *parked_first_waiting(const struct parked *parked);
+/* May `rank` have the values of a slice, whose initial ones are there? `want`: a version, in ssp a clock. */
+bool parked_is_there(const struct slice *slice, const struct job *job, uint32_t rank,
+                     uint64_t want);
 /* Would these bounds allow it? */
 bool parked_fits(const struct shard *shard, const struct session *session, uint32_t n_items);
 

@@ -47,7 +47,8 @@ handle_pull(struct call *c)
             reply_status(c->out, &c->to, DT_R_NO_VARIABLE, "no such slice on this shard", 0);
             return;
         }
-        if (job->state == JOB_COMPLETE && slice_version(s) < m.items[i].want) {
+        if (job->state == JOB_COMPLETE &&
+            !parked_is_there(s, job, c->session->rank, m.items[i].want)) {
             reply_status(c->out, &c->to, DT_R_JOB_COMPLETE,
                          "the job is complete: that version will not come", 0);
             return;

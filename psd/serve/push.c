@@ -7,6 +7,7 @@
 #include "psd/optim/kernels.h"
 #include "psd/serve/call.h"
 #include "psd/serve/parked.h"
+#include "psd/store/clock.h"
 
 struct checked { /* a push that may be applied */
     struct dt_data data;
@@ -171,7 +172,8 @@ push_slice(struct call *c, struct checked *p, uint32_t i, struct dt_data_result 
     p->repeated[i] = slice_has_push(p->slices[i], &push);
     result->fate = (uint8_t)slice_push(p->slices[i], v->job, &push, shard_running_ms(c->shard),
                                        &result->push_version, &failed);
-    return !failed;
+    return !failed &&
+           (!view_is_ssp(v) || clock_raise(p->slices[i], v->job, push.rank, p->data.clock));
 }
 
 /* Apply to all slices, then close what is due: parked pulls of others are answered on the way. */
@@ -188,7 +190,7 @@ apply(struct call *c, struct checked *p, struct dt_data_result *results)
             return false;
         while (slice_close_round(p->slices[i], v->job))
             ;
-        if (slice_version(p->slices[i]) != before)
+        if (slice_version(p->slices[i]) != before || view_is_ssp(v))
             parked_wake(c->shard, p->slices[i], v->job, c->out);
     }
     count_fates(v->job, p, results);

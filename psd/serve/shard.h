@@ -110,6 +110,12 @@ view_is_racy(const struct view *v)
     return v->job->params.locking == DT_LOCK_NONE;
 }
 
+static inline bool
+view_is_ssp(const struct view *v)
+{
+    return v->job->params.consistency == DT_SSP;
+}
+
 /* Close what is due: every open round of the job that membership now allows, and wake who waits. */
 void view_settle(struct shard *shard, struct view *view, struct outbox *out);
 

@@ -44,13 +44,25 @@ job_shared_destroy(struct job_shared *s)
     free(s);
 }
 
+static void
+raise(_Atomic uint64_t *at, uint64_t value)
+{
+    uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
+
+    while (seen < value && !atomic_compare_exchange_weak(at, &seen, value))
+        ;
+}
+
 void
 job_shared_raise_step(struct job_shared *s, uint64_t step)
 {
-    uint64_t seen = atomic_load_explicit(&s->step, memory_order_relaxed);
+    raise(&s->step, step);
+}
 
-    while (seen < step && !atomic_compare_exchange_weak(&s->step, &seen, step))
-        ;
+void
+job_shared_raise_clock(struct job_shared *s, uint32_t rank, uint64_t clock)
+{
+    raise(&s->clocks[rank], clock);
 }
 
 struct job *

@@ -42,7 +42,11 @@ struct job_shared {
     _Atomic uint64_t step;      /* sync: largest version of any slice; else finished worker steps */
     _Atomic uint64_t stop_step; /* SET by a worker; JOB_NO_STOP: none */
     _Atomic uint64_t counters[JOB_N_COUNTERS];
-    _Atomic uint32_t n_initialised; /* slices that have initial values */
+    _Atomic uint64_t
+        staleness_bound; /* ssp: s. It may change while shards run: then MAIL_CLOCK without
+                                       * a rank makes every shard look at who waits */
+    _Atomic uint64_t clocks[DT_MAX_RANKS]; /* ssp: a rank's highest clock at any slice */
+    _Atomic uint32_t n_initialised;        /* slices that have initial values */
     _Atomic int64_t
         last_seen_ms[DT_MAX_RANKS]; /* when a rank's last message came, in psd's running time */
     struct declared *declared;      /* owned; set once by shard 0 before it is posted */
@@ -53,6 +57,7 @@ struct job_shared {
 struct job_shared *job_shared_create(void);
 void job_shared_destroy(struct job_shared *s);
 void job_shared_raise_step(struct job_shared *s, uint64_t step);
+void job_shared_raise_clock(struct job_shared *s, uint32_t rank, uint64_t clock);
 
 enum job_state { JOB_OPEN, JOB_COMPLETE, JOB_FAILED };
 

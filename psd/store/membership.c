@@ -85,6 +85,12 @@ membership_counts(const struct membership *m, uint32_t rank, uint64_t step)
 }
 
 bool
+membership_is_active(const struct membership *m, uint32_t rank)
+{
+    return rank < m->n && m->ranks[rank].counted && !m->ranks[rank].left;
+}
+
+bool
 membership_has_left(const struct membership *m, uint32_t rank)
 {
     return rank < m->n && m->ranks[rank].left;

@@ -40,6 +40,8 @@ void membership_leave(struct membership *m, uint32_t rank, uint64_t last);
 void membership_strike(struct membership *m, uint32_t rank);
 
 bool membership_counts(const struct membership *m, uint32_t rank, uint64_t step);
+/* ssp: counted and has not left. */
+bool membership_is_active(const struct membership *m, uint32_t rank);
 bool membership_has_left(const struct membership *m, uint32_t rank);
 /* The first step after `step` from which a rank is counted; MEMBERSHIP_OPEN: none is awaited. */
 uint64_t membership_next_after(const struct membership *m, uint64_t step);

@@ -105,8 +105,8 @@ slice_forget(struct slice *s)
     return had;
 }
 
-static struct push_row *
-require_row(struct slice *s, uint32_t rank)
+struct push_row *
+slice_require_row(struct slice *s, uint32_t rank)
 {
     if (rank >= s->n_rows) {
         uint32_t n = rank + 1;
@@ -263,7 +263,7 @@ enum dt_fate
 slice_push(struct slice *s, struct job *job, const struct push *p, int64_t now_ms,
            uint64_t *version, bool *failed)
 {
-    struct push_row *row = require_row(s, p->rank);
+    struct push_row *row = slice_require_row(s, p->rank);
 
     *failed = !row;
     *version = slice_version(s);

@@ -27,7 +27,8 @@ struct push_row { /* the last push of one rank, tagged with the worker's life */
     uint64_t counter;
     uint64_t version; /* the slice's version told with the fate */
     uint64_t
-        in_step; /* step + 1 of the newest round that holds a gradient of this rank; any life */
+        in_step;    /* step + 1 of the newest round that holds a gradient of this rank; any life */
+    uint64_t clock; /* ssp (clock.h): steps finished in the rank's present life */
     uint8_t fate;
 };
 
@@ -61,6 +62,9 @@ slice_version(const struct slice *s)
     return s->shared ? atomic_load_explicit(&s->shared->version, memory_order_relaxed)
                      : s->own_version;
 }
+
+/* The rank's row; NULL when memory is short. */
+struct push_row *slice_require_row(struct slice *slice, uint32_t rank);
 
 /* Initial values. False when memory is short. *first: there were none before. */
 bool slice_set(struct slice *slice, struct dt_pool *pool, const void *values, bool *first);

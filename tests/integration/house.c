@@ -39,7 +39,8 @@ void
 house_open(struct house *h, unsigned n_shards, unsigned window)
 {
     dt_log_open("psd", DT_LOG_ERR);
-    h->consistency = NULL;
+    h->consistency = h->locking = NULL;
+    h->staleness_bound = 0;
     strcpy(h->dir, "/tmp/psd-house-XXXXXX");
     cr_assert_not_null(mkdtemp(h->dir));
     snprintf(h->endpoint, sizeof(h->endpoint), "ipc://%s/psd", h->dir);
@@ -95,6 +96,8 @@ house_options(struct house *h, struct dtw_options *o, unsigned rank, unsigned wo
     o->rank = rank;
     o->workers = workers;
     o->consistency = h->consistency ? h->consistency : "sync";
+    o->locking = h->locking ? h->locking : "slice";
+    o->staleness_bound = h->staleness_bound;
     o->log = log_line;
     o->retry_for_ms = 20000;
 }

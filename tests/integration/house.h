@@ -13,6 +13,8 @@ struct house {
     char shards[32];
     char window[32];
     const char *consistency; /* of the workers; NULL: sync */
+    const char *locking;     /* likewise; NULL: slice */
+    int64_t staleness_bound; /* likewise */
     int code;                /* of the daemon */
     unsigned long thread;
 };

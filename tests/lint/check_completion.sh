@@ -26,7 +26,7 @@ expect()
 
 expect "dtworker " "train run compare eval check"
 expect "dtworker tr" "train"
-expect "dtworker train --st" "--steps --start-timeout --step-delay"
+expect "dtworker train --st" "--steps --staleness-bound --start-timeout --step-delay"
 expect "dtworker eval --m" "--model-file"
 expect "dtworker train --algorithm ssgd-" "ssgd-diff-lr"
 expect "dtworker train --on-loss " "shrink fail"

@@ -66,6 +66,8 @@ print_wait(const json_t *w, FILE *out)
         fputs(" for the others to end", out);
     else if (strcmp(body_text(w, "reason"), "global_step") == 0)
         fprintf(out, " for global step %lld", body_number(w, "step"));
+    else if (strcmp(body_text(w, "reason"), "clock") == 0)
+        fprintf(out, " for clock %lld", body_number(w, "step"));
     else
         fprintf(out, " for step %lld", body_number(w, "step"));
     if (json_array_size(ranks) > 0) {

@@ -56,11 +56,13 @@
 #define ROW_METRICS(help_) ROW("metrics", STRING, metrics, .arg = "FILE", .help = (help_))
 
 #define ALGORITHM_HELP                                                                             \
-    "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn, dynsgd, easgd, aeasgd, "     \
+    "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn, ssp, dynsgd, easgd, "        \
+    "aeasgd, "                                                                                     \
     "eamsgd or local"
 
 #define ALGORITHM_CHOICES                                                                          \
-    "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|dynsgd|easgd|aeasgd|eamsgd|local"
+    "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|ssp|dynsgd|easgd|aeasgd|eamsgd|"    \
+    "local"
 
 #define OPTIMIZERS "sgd, momentum, nesterov, adagrad, adam, rmsprop, rmsprop-centered, ftrl"
 #define OPTIMIZER_CHOICES "sgd|momentum|nesterov|adagrad|adam|rmsprop|rmsprop-centered|ftrl"
@@ -130,6 +132,8 @@
             .help = "batches between two exchanges; 0: the algorithm's own"),                      \
         ROW("max-staleness", I64, max_staleness, .def = "-1", .min = -1, .max = 1e15, .arg = "N",  \
             .help = "asynchronous: refuse gradients more than N updates old; -1: none"),           \
+        ROW("staleness-bound", I64, staleness_bound, .def = "3", .min = 0, .max = 1e12,            \
+            .arg = "S", .help = "ssp: nobody is more than S steps ahead of the slowest"),          \
         ROW("wait-for-step", U64, wait_for_step, .def = "0", .min = 0, .max = 1e15, .arg = "N",    \
             .help = "asynchronous: begin when the job's global step is N"),                        \
         ROW("aggregate", U64, aggregate, .def = "0", .min = 0, .max = SETTINGS_MAX_WORKERS,        \

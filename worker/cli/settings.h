@@ -66,6 +66,7 @@ struct settings {
     char *partition; /* NULL: none */
     int64_t max_staleness;
     uint64_t wait_for_step;
+    int64_t staleness_bound;
     uint64_t threads;
     uint64_t step_delay_ms;
     /* what comes out */

@@ -57,9 +57,10 @@ unknown_profile(const struct settings *s, struct dt_error *err)
 
 /* Options of another consistency than the algorithm's. */
 static enum dt_status
-check_consistency(const struct settings *s, struct dt_error *err)
+check_consistency(const struct settings *s, const struct dt_option *table, struct dt_error *err)
 {
-    bool async = settings_algorithm(s)->consistency == CONSISTENCY_ASYNC;
+    bool async = algorithm_is_async(settings_algorithm(s));
+    bool ssp = settings_algorithm(s)->consistency == CONSISTENCY_SSP;
 
     if (async && (s->aggregate > 0 || s->round_timeout_ms > 0))
         return dt_fail(err, DT_E_USAGE,
@@ -70,6 +71,14 @@ check_consistency(const struct settings *s, struct dt_error *err)
                        "--algorithm %s is not asynchronous: leave --max-staleness and "
                        "--wait-for-step out",
                        s->algorithm);
+    if (!ssp && dt_options_given(table, s, "staleness-bound"))
+        return dt_fail(err, DT_E_USAGE,
+                       "--staleness-bound belongs to --algorithm ssp: with %s leave it out",
+                       s->algorithm);
+    if (ssp && s->wait_for_step > 0)
+        return dt_fail(err, DT_E_USAGE,
+                       "--wait-for-step: in ssp the others would wait for this worker: leave it "
+                       "out");
     return DT_OK;
 }
 
@@ -173,7 +182,7 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
                        "leave it or --replicas out");
     r = check_outputs(s, err);
     if (r == DT_OK)
-        r = check_consistency(s, err);
+        r = check_consistency(s, table, err);
     if (r == DT_OK)
         r = check_deterministic(s, table, err);
     if (r == DT_OK)

@@ -172,6 +172,10 @@ open_client(struct training *t, struct dtw_error *err)
     o.fresh = s->fresh;
     if (t->row.consistency == CONSISTENCY_ASYNC)
         o.consistency = "async";
+    if (t->row.consistency == CONSISTENCY_SSP) {
+        o.consistency = "ssp";
+        o.staleness_bound = s->staleness_bound;
+    }
     if (t->row.locking == LOCKING_NONE)
         o.locking = "none";
     o.placement = settings_placement(s);

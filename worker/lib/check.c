@@ -55,6 +55,8 @@ data_number_push(struct dtw_client *client, struct data_request *r, struct dtw_e
     if (!complete)
         return client_error(err, DTW_INVALID, "pull all variables before the first push");
     r->counter = ++client->push_counter;
+    if (client_is_ssp(client))
+        r->clock = ++client->clock;
     if (client->last_pushed == DT_NO_VERSION || step > client->last_pushed)
         client->last_pushed = step;
     return DTW_OK;

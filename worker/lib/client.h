@@ -64,6 +64,7 @@ struct dtw_client {
     struct dtw_handle *handles; /* list: all that the application has not collected */
     uint64_t next_request;
     uint64_t n_batches; /* pushed so far: the clock of an asynchronous job */
+    uint64_t clock;     /* ssp: steps finished, from where JOIN let it begin */
     uint64_t push_counter;
     uint64_t last_pushed;   /* step of the last push; DT_NO_VERSION: none */
     uint64_t message_bytes; /* payload that one data message may carry */
@@ -119,6 +120,12 @@ static inline bool
 client_is_sync(const struct dtw_client *client)
 {
     return client->params.consistency == DT_SYNC;
+}
+
+static inline bool
+client_is_ssp(const struct dtw_client *client)
+{
+    return client->params.consistency == DT_SSP;
 }
 
 #endif

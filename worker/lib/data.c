@@ -55,10 +55,24 @@ open_message(struct split *s, uint32_t task, uint32_t shard)
         return NULL;
     m->counter = r->counter;
     m->weight = r->weight;
+    m->clock = r->clock;
     m->count = r->count;
     handle_add(s->handle, m);
     s->open[shard] = m;
     return m;
+}
+
+/* A version; in ssp this worker's clock. */
+static uint64_t
+wanted(const struct split *s, uint64_t held)
+{
+    const struct data_request *r = s->request;
+
+    if (client_is_ssp(s->client))
+        return r->op == DT_OP_PULL ? s->client->clock : r->clock;
+    if (r->op == DT_OP_PULL)
+        return r->want;
+    return client_is_sync(s->client) ? held + 1 : 0;
 }
 
 static bool
@@ -81,7 +95,7 @@ add_slice(struct split *s, uint32_t index, uint32_t slice)
     it->slice = slice;
     it->n = n;
     it->version = r->op == DT_OP_PULL ? DT_NO_VERSION : held;
-    it->want = r->op == DT_OP_PULL ? r->want : client_is_sync(s->client) ? held + 1 : 0;
+    it->want = wanted(s, held);
     it->out = r->gradients ? r->gradients[v->whole] + start : NULL;
     it->in = r->values ? r->values[v->whole] + start : NULL;
     it->version_held = &v->versions[slice];
@@ -204,6 +218,7 @@ data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient)
                              .values = step->values,
                              .weight = step->weight,
                              .count = step->count,
+                             .clock = step->clock,
                              .counter = step->counter};
     struct split s = {.client = h->client, .handle = h, .request = &r};
     bool added = false;

@@ -12,6 +12,7 @@ struct data_request {
     float *const *values;          /* NULL: nothing is pulled */
     uint64_t want;                 /* PULL */
     uint64_t counter, weight;
+    uint64_t clock; /* ssp: after this push */
     uint32_t count;
 };
 

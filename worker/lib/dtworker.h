@@ -79,7 +79,7 @@ struct dtw_options {
     unsigned rank;
     unsigned workers;        /* M: ranks 0..M-1 are expected */
     bool fresh;              /* replace a job of this name that is complete, failed or suspended */
-    const char *consistency; /* "sync" (default), "async" */
+    const char *consistency; /* "sync" (default), "async", "ssp" */
     const char *locking; /* async: "slice" (default): updates of a slice exclude each other; "none"
                                * (Hogwild!): any thread of psd updates any slice, torn sets and lost
                                * updates of elements happen, versions are approximate */
@@ -100,6 +100,9 @@ struct dtw_options {
     void *log_arg;
     int stop_fd; /* -1: none. A descriptor (borrowed): while it is readable every blocking call
                   * returns DTW_INTERRUPTED, dtw_open too; all but dtw_cancel, dtw_leave, dtw_close */
+    int64_t
+        staleness_bound; /* ssp: s. A pull after c pushes waits until every other worker has pushed c - s
+                              * times (dtw_init and dtw_join say where a late one begins to count) */
     bool
         deterministic; /* sync: gradients are summed in rank order whenever they come; needs aggregate 0,
                          * on_loss "fail" and `kernel`. Late joiners are refused */
@@ -188,7 +191,8 @@ DTW_API enum dtw_status dtw_init(struct dtw_client *client, dtw_init_fn *fill, v
 DTW_API enum dtw_status dtw_join(struct dtw_client *client, uint64_t *first_step,
                                  struct dtw_error *err);
 
-/* Start to pull all variables into values[i] when every slice has version >= want_step. Buffers are
+/* Start to pull all variables into values[i] when every slice has version >= want_step (ssp: when the bound allows
+ * it, whatever want_step). Buffers are
  * lent until the handle is complete (dtw_wait != DTW_PENDING) or cancelled. */
 DTW_API enum dtw_status dtw_pull(struct dtw_client *client, float *const *values,
                                  uint64_t want_step, struct dtw_handle **handle,

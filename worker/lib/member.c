@@ -93,6 +93,7 @@ member_join(struct dtw_client *client, uint64_t *first_step, struct dtw_error *e
         client->tasks[i].must_join = false;
         client->tasks[i].first_step = *first_step;
     }
+    client->clock = *first_step;
     return status;
 }
 

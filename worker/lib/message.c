@@ -40,6 +40,7 @@ encode_data(const struct message *m, struct dt_buffer *b)
 
     data.counter = m->counter;
     data.weight = m->weight;
+    data.clock = m->clock;
     data.count = m->count;
     data.n_items = m->n_items;
     for (i = 0; i < m->n_items; i++) {
@@ -59,9 +60,11 @@ encode(const struct message *m, struct dt_buffer *b)
     switch ((int)m->op) {
     case DT_OP_JOIN:
     case DT_OP_LEAVE:
-    case DT_OP_CLOCK:
     case DT_OP_WAIT_STEP:
         dt_step_encode(b, m->op, m->id, session, m->step);
+        break;
+    case DT_OP_CLOCK:
+        dt_clock_encode(b, m->id, session, m->step, m->clock);
         break;
     case DT_OP_INIT_DONE:
         dt_init_done_encode(b, m->id, session, &m->init_done);

@@ -41,6 +41,7 @@ struct message {
     uint64_t step;                /* JOIN, LEAVE, CLOCK, WAIT_STEP, SET */
     struct dt_init_done init_done;
     uint64_t counter, weight; /* PUSH, PUSHPULL */
+    uint64_t clock;           /* the same, and CLOCK: ssp */
     uint32_t count;
     uint32_t n_items;
     struct message_item items[]; /* room for DT_MAX_ITEMS in data messages */

@@ -69,6 +69,8 @@ check_numbers(const struct dtw_options *o, struct dtw_error *err)
                             (long long)o->lease_ms);
     if (o->max_staleness < -1)
         return client_error(err, DTW_INVALID, "max_staleness: -1 (any) or a number of updates");
+    if (o->staleness_bound < 0 || o->staleness_bound > DT_MAX_CLOCK)
+        return client_error(err, DTW_INVALID, "staleness_bound: 0 or a number of steps");
     if (o->start_timeout_ms < 0 || o->round_timeout_ms < 0 || o->retry_for_ms < 0)
         return client_error(err, DTW_INVALID, "a time-out cannot be negative");
     return DTW_OK;
@@ -79,9 +81,9 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
 {
     static const char *const reduces[] = {"mean", "count", "sum"};
     static const char *const losses[] = {"shrink", "fail"};
-    static const char *const consistencies[] = {"sync", "async"};
+    static const char *const consistencies[] = {"sync", "async", "ssp"};
     static const char *const lockings[] = {"slice", "none"};
-    int consistency = choose(o->consistency, consistencies, 2);
+    int consistency = choose(o->consistency, consistencies, 3);
     int locking = choose(o->locking, lockings, 2);
     int reduce = choose(o->reduce, reduces, 3);
     int on_loss = choose(o->on_loss, losses, 2);
@@ -93,7 +95,7 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
         return client_error(err, DTW_INVALID, "on_loss: %s is none of shrink, fail",
                             o->on_loss ? o->on_loss : "(null)");
     if (consistency < 0)
-        return client_error(err, DTW_INVALID, "consistency: %s is none of sync, async",
+        return client_error(err, DTW_INVALID, "consistency: %s is none of sync, async, ssp",
                             o->consistency ? o->consistency : "(null)");
     if (locking < 0)
         return client_error(err, DTW_INVALID, "locking: %s is none of slice, none",
@@ -111,6 +113,7 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
     p->start_timeout_ms = o->start_timeout_ms;
     p->round_timeout_ms = o->round_timeout_ms;
     p->max_bad = o->max_bad;
+    p->staleness_bound = o->staleness_bound;
     p->deterministic = o->deterministic;
     if (o->kernel && strlen(o->kernel) >= sizeof(p->kernel))
         return client_error(err, DTW_INVALID, "kernel: a word of at most %zu bytes",

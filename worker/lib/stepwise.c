@@ -37,6 +37,7 @@ create(const struct dtw_client *client, const struct data_request *r)
         return NULL;
     s->counter = r->counter;
     s->weight = r->weight;
+    s->clock = r->clock;
     s->count = r->count;
     s->n_left = n;
     s->values = calloc(n, sizeof(*s->values));

@@ -12,6 +12,7 @@ struct dtw_handle;
 struct stepwise {
     uint64_t counter; /* of the push: all its messages have it */
     uint64_t weight;
+    uint64_t clock;
     unsigned count;
     float **values; /* owned array of the application's buffers */
     bool *given;    /* owned; by variable */

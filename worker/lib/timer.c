@@ -176,6 +176,8 @@ tell_waiting(struct dtw_client *client, const struct connection *c, int64_t now)
         dt_buffer_printf(&b, " to give the initial values");
     else if (w->reason == DT_WAIT_GLOBAL_STEP && w->step == DT_NO_VERSION)
         dt_buffer_printf(&b, " to end");
+    else if (w->reason == DT_WAIT_CLOCK)
+        dt_buffer_printf(&b, " to have finished %llu steps", (unsigned long long)w->step);
     else if (w->reason == DT_WAIT_GLOBAL_STEP)
         dt_buffer_printf(&b, " to bring the global step to %llu", (unsigned long long)w->step);
     else

@@ -148,6 +148,16 @@ static const struct algorithm table[] = {
         .lr = 0.02,
     },
     {
+        .name = "ssp",
+        .help = "stale synchronous parallel: each gradient is applied at once, and nobody is more "
+                "than --staleness-bound steps ahead",
+        .consistency = CONSISTENCY_SSP,
+        .window = 1,
+        .server_optimizer = "sgd",
+        .exchange = EXCHANGE_GRADIENT,
+        .lr = 0.05,
+    },
+    {
         .name = "local",
         .help = "the baseline: SGD in one process, without psd",
         .consistency = CONSISTENCY_LOCAL,

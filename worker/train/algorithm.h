@@ -14,6 +14,7 @@ enum algorithm_consistency {
     CONSISTENCY_LOCAL, /* no psd: one process alone */
     CONSISTENCY_SYNC,  /* rounds of a quorum of the members */
     CONSISTENCY_ASYNC, /* each push is an update at its arrival */
+    CONSISTENCY_SSP,   /* the same, and nobody is more than s steps ahead */
 };
 
 enum algorithm_locking {
@@ -86,6 +87,11 @@ const struct algorithm *algorithm_find_profile(const char *name, unsigned profil
 const struct algorithm *algorithm_at(unsigned index);
 const struct algorithm *algorithm_variant_at(unsigned index);
 const char *algorithm_profile_name(unsigned profile); /* of one bit: "guide" */
+static inline bool
+algorithm_is_async(const struct algorithm *a) /* no rounds: pushes are applied when they come */
+{
+    return a->consistency == CONSISTENCY_ASYNC || a->consistency == CONSISTENCY_SSP;
+}
 static inline bool
 algorithm_needs_ps(const struct algorithm *a)
 {

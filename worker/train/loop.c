@@ -313,7 +313,7 @@ loop_begin(struct loop *l)
 
     r->last.steps = l->plan.steps;
     r->last.loss = r->last.accuracy = NAN;
-    if (l->plan.algorithm->consistency == CONSISTENCY_ASYNC)
+    if (algorithm_is_async(l->plan.algorithm))
         r->last.staleness = &r->staleness;
     enum dtw_status s = l->exchange->begin(l);
     l->start = dt_now_seconds();

@@ -1,6 +1,6 @@
 /*
  * loop_async.c - pushes that are applied at their arrival: the step is this worker's own count of batches; values
- * are what psd has at the time.
+ * are what psd has at the time; in ssp what psd lets a worker of that clock have: its clock is its windows done.
  *
  * Invariant: after an error `values` still hold a whole pull. Threads: the loop's alone.
  */
@@ -17,15 +17,28 @@ exchange_async_pull(struct loop *l)
     return s;
 }
 
+/* ssp: a joiner begins where the slowest is. */
+static void
+start_at(struct loop *l, uint64_t clock)
+{
+    uint64_t n = (l->plan.steps + l->plan.window - 1) / l->plan.window;
+
+    if (l->plan.algorithm->consistency == CONSISTENCY_SSP)
+        l->step = clock < n ? clock * l->plan.window : l->plan.steps;
+}
+
 enum dtw_status
 exchange_async_rejoin(struct loop *l)
 {
     const struct link *k = &l->plan.link;
+    uint64_t first = 0;
     enum dtw_status s;
 
     do {
         l->result.lives_lost++;
-        s = k->ops->join(k->self, NULL, &l->err);
+        s = k->ops->join(k->self, &first, &l->err);
+        if (s == DTW_OK)
+            start_at(l, first);
         if (s == DTW_OK)
             s = exchange_async_pull(l);
     } while (s == DTW_LOST);
@@ -36,15 +49,21 @@ static enum dtw_status
 async_begin(struct loop *l)
 {
     const struct link *k = &l->plan.link;
+    uint64_t first = 0;
 
     enum dtw_status s = exchange_declare(l);
     if (s == DTW_OK)
-        s = k->ops->init(k->self, exchange_fill, l, NULL, &l->err);
+        s = k->ops->init(k->self, exchange_fill, l, &first, &l->err);
+    if (s == DTW_OK)
+        start_at(l, first);
     if (s == DTW_OK && l->plan.wait_for_step > 0)
         s = k->ops->wait_step(k->self, l->plan.wait_for_step, &l->err);
     if (s == DTW_OK)
         s = exchange_async_pull(l);
-    return s == DTW_LOST ? exchange_async_rejoin(l) : s;
+    if (s == DTW_LOST)
+        s = exchange_async_rejoin(l);
+    l->result.first_step = l->step;
+    return s;
 }
 
 bool
@@ -67,6 +86,7 @@ async_step(struct loop *l, const struct loop_batch *batch)
         exchange_take_next(l);
     } else if (s == DTW_LOST) {
         s = exchange_async_rejoin(l);
+        left = l->plan.algorithm->consistency == CONSISTENCY_SSP ? 0 : left; /* it says where */
     }
     if (s != DTW_OK)
         return s;

@@ -196,6 +196,7 @@ check_data(enum dt_op op, uint32_t n)
     cr_assert_eq(got.counter, push ? m.counter : 0);
     cr_assert_eq(got.weight, push ? m.weight : 0);
     cr_assert_eq(got.count, push ? m.count : 0);
+    cr_assert_eq(got.clock, push ? m.clock : 0);
     for (i = 0; i < n; i++) {
         cr_assert_eq(got.items[i].variable, m.items[i].variable);
         cr_assert_eq(got.items[i].slice, m.items[i].slice);
@@ -352,10 +353,28 @@ Test(messages, steps)
     }
 }
 
+Test(messages, clock)
+{
+    struct dt_buffer b = {0};
+    struct dt_step_msg m;
+    struct dt_head head;
+
+    dt_clock_encode(&b, 1, 2, 77, DT_MAX_CLOCK);
+    head = decode(&b);
+    cr_assert_eq(dt_step_decode(&head, &m), DT_OK);
+    cr_assert(m.step == 77 && m.clock == DT_MAX_CLOCK);
+    dt_buffer_clear(&b);
+    dt_step_encode(&b, DT_OP_CLOCK, 1, 2, 77);
+    head = decode(&b);
+    cr_assert_eq(dt_step_decode(&head, &m), DT_OK);
+    cr_assert(m.step == 77 && m.clock == 0, "not told");
+    dt_buffer_deinit(&b);
+}
+
 Test(messages, a_step_may_be_missing_or_nil)
 {
     struct dt_buffer b = {0};
-    struct dt_step_msg m = {9};
+    struct dt_step_msg m = {9, 9};
     struct dt_head head;
 
     dt_simple_encode(&b, DT_OP_JOIN, 1, 2);

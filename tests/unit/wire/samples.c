@@ -89,6 +89,7 @@ sample_data(struct dt_data *m, uint32_t n_items)
     memset(m, 0, sizeof(*m));
     m->counter = UINT64_MAX;
     m->weight = DT_MAX_WEIGHT;
+    m->clock = n_items > 1 ? DT_MAX_CLOCK : 0;
     m->count = UINT32_MAX;
     m->n_items = n_items;
     for (i = 0; i < n_items; i++)
@@ -183,6 +184,7 @@ add_members(struct samples *s)
     dt_step_encode(add(s, "join", DECODE_STEP), DT_OP_JOIN, 2, 3, 0);
     dt_step_encode(add(s, "leave", DECODE_STEP), DT_OP_LEAVE, 2, UINT64_MAX, DT_NO_VERSION);
     dt_step_encode(add(s, "clock", DECODE_STEP), DT_OP_CLOCK, UINT64_MAX, 1, UINT64_MAX - 1);
+    dt_clock_encode(add(s, "clock-ssp", DECODE_STEP), 6, 1, 0, DT_MAX_CLOCK);
     dt_step_encode(add(s, "wait-step", DECODE_STEP), DT_OP_WAIT_STEP, 5, 1, 65536);
     dt_step_reply_encode(add(s, "join-reply", DECODE_STEP), DT_OP_JOIN, 1, 2, 3, UINT64_MAX);
     dt_heartbeat_encode(add(s, "heartbeat", DECODE_HEAD), UINT64_MAX, UINT64_MAX);
@@ -239,6 +241,7 @@ add_bodies(struct samples *s)
                                .round_timeout_ms = 31536000000,
                                .max_bad = INT32_MAX,
                                .max_staleness = INT64_MAX,
+                               .staleness_bound = DT_MAX_CLOCK,
                                .deterministic = 1,
                                .kernel = "SkylakeX"};
     dt_job_params_encode(add(s, "params-full", DECODE_PARAMS), &p);
@@ -360,7 +363,8 @@ decode_data(struct dt_head *head)
 
     if (status != DT_OK)
         return status;
-    must(m.n_items >= 1 && m.n_items <= DT_MAX_ITEMS && m.weight <= DT_MAX_WEIGHT);
+    must(m.n_items >= 1 && m.n_items <= DT_MAX_ITEMS && m.weight <= DT_MAX_WEIGHT &&
+         m.clock <= DT_MAX_CLOCK);
     dt_data_encode(&b, op, 1, 2, &m);
     must_encode(&b, op);
     dt_buffer_deinit(&b);
