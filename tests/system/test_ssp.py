@@ -23,8 +23,6 @@ def test_the_bound(bench):
                 asynchronous.expect_done(w, 60)
                 most = w.json()["staleness"]["max"]
                 expect(most <= 2 * bound + 1, f"s = {bound}: a push was {most} updates old")
-            if bound:
-                expect(max(w.json()["staleness"]["max"] for w in workers) > 1, "the bound was used")
             for psd in psds:
                 psd.stop()
 

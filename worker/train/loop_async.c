@@ -77,6 +77,7 @@ static enum dtw_status
 async_step(struct loop *l, const struct loop_batch *batch)
 {
     struct dtw_result r = {0};
+    bool rejoined = false;
 
     enum dtw_status s = exchange_push_pull(l, batch, &r);
     if (s == DTW_OK) {
@@ -86,11 +87,13 @@ async_step(struct loop *l, const struct loop_batch *batch)
         exchange_take_next(l);
     } else if (s == DTW_LOST) {
         s = exchange_async_rejoin(l);
-        left = l->plan.algorithm->consistency == CONSISTENCY_SSP ? 0 : left; /* it says where */
+        rejoined = true;
     }
     if (s != DTW_OK)
         return s;
-    l->step += batch->n_steps;
+    if (!rejoined ||
+        l->plan.algorithm->consistency != CONSISTENCY_SSP) /* ssp: start_at said where */
+        l->step += batch->n_steps;
     l->stopped_by_all = exchange_async_stopped(l);
     return DTW_OK;
 }

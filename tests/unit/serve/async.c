@@ -304,7 +304,7 @@ Test(async, combinations_without_sense_are_refused)
     p.aggregate = 1;
     cr_assert_eq(worker_hello(c, &a, 0, "j", &p, false, reply), DT_R_BAD_VALUE);
     p.consistency = DT_SSP;
-    cr_assert_eq(worker_hello(c, &a, 0, "j", &p, false, reply), DT_R_UNSUPPORTED);
+    cr_assert_eq(worker_hello(c, &a, 0, "j", &p, false, reply), DT_R_BAD_VALUE);
     free(reply);
     cluster_destroy(c);
 }
@@ -391,8 +391,9 @@ Test(async, a_refused_hello_with_fresh_leaves_the_old_job_alone)
     cr_assert_eq(worker_step_op(f.c, &f.b, DT_OP_LEAVE, 0, &out), DT_OK);
     wrong = f.params;
     wrong.consistency = DT_SSP;
+    wrong.aggregate = 1;
     worker_at_init(&again, 0);
-    cr_assert_eq(worker_hello(f.c, &again, 0, "job", &wrong, true, &reply), DT_R_UNSUPPORTED);
+    cr_assert_eq(worker_hello(f.c, &again, 0, "job", &wrong, true, &reply), DT_R_BAD_VALUE);
     cr_assert_eq(value(&f), 9, "its values are there");
     cluster_destroy(f.c);
 }
