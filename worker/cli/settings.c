@@ -56,12 +56,11 @@
 #define ROW_METRICS(help_) ROW("metrics", STRING, metrics, .arg = "FILE", .help = (help_))
 
 #define ALGORITHM_HELP                                                                             \
-    "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn, ssp, dynsgd, easgd, "        \
-    "aeasgd, "                                                                                     \
-    "eamsgd or local"
+    "ssgd, ssgd-diff-lr, sagn, hogwild, downpour, downpour-easy, agn, dynsgd, easgd, aeasgd, "     \
+    "eamsgd, ssp or local"
 
 #define ALGORITHM_CHOICES                                                                          \
-    "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|ssp|dynsgd|easgd|aeasgd|eamsgd|"    \
+    "ssgd|ssgd-diff-lr|sagn|hogwild|downpour|downpour-easy|agn|dynsgd|easgd|aeasgd|eamsgd|ssp|"    \
     "local"
 
 #define OPTIMIZERS "sgd, momentum, nesterov, adagrad, adam, rmsprop, rmsprop-centered, ftrl"

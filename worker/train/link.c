@@ -64,7 +64,7 @@ wait_step(void *self, uint64_t step_wanted, struct dtw_error *err)
 {
     enum dtw_status s = dtw_wait_step(self, step_wanted, -1, err);
 
-    if (s == DTW_OK && dtw_global_step(self) < step_wanted)
+    if (s == DTW_OK && step_wanted != UINT64_MAX && dtw_global_step(self) < step_wanted)
         dt_log(DT_LOG_NOTICE,
                "--wait-for-step %llu will not come: the others have ended, or stop before it; this "
                "worker begins at global step %llu",
