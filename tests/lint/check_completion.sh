@@ -24,7 +24,7 @@ expect()
     bad=1
 }
 
-expect "dtworker " "train run compare eval check"
+expect "dtworker " "train run compare eval replay check"
 expect "dtworker tr" "train"
 expect "dtworker train --st" "--steps --staleness-bound --start-timeout --step-delay"
 expect "dtworker eval --m" "--model-file"

@@ -14,7 +14,7 @@ BELOW = {
     "psd/serve": ["proto/base", "proto/wire", "psd/optim", "psd/store"],
     "psd/daemon": ["proto/base", "proto/wire", "proto/net", "psd/optim", "psd/store", "psd/serve"],
     "worker/lib": ["proto/base", "proto/wire", "proto/net"],
-    "worker/train": ["proto/base", "psd/optim", "worker/lib"],
+    "worker/train": ["proto/base", "proto/wire", "psd/optim", "psd/store", "worker/lib"],
     "worker/cli": ["proto/base", "proto/wire", "proto/net", "psd/optim", "worker/lib", "worker/train"],
     "worker/examples": [],  # what a user has: the installed header only
 }

@@ -46,6 +46,16 @@ static const struct command commands[] = {
         .run = eval_command,
     },
     {
+        .name = "replay",
+        .usage = "DIR [options]",
+        .summary = "repeat a run that --record has written down, bit for bit, in one process",
+        .more = "Where anything differs from the record, one line says what, and the exit code is "
+                "65.\n",
+        .options = settings_replay,
+        .n_positional = 1,
+        .run = replay_command,
+    },
+    {
         .name = "check",
         .usage = "PATH [options]",
         .summary = "read a data set and say what is in it",

@@ -28,6 +28,7 @@ int train_command(struct settings *s, char **positional);
 int run_command(struct settings *s, char **positional);
 int compare_command(struct settings *s, char **positional);
 int eval_command(struct settings *s, char **positional);
+int replay_command(struct settings *s, char **positional);
 int check_command(struct settings *s, char **positional);
 
 /* Say the error in one line on stderr; returns the exit code of `status`. */

@@ -53,6 +53,9 @@
 #define ROW_THREADS(help_)                                                                         \
     ROW("threads", U64, threads, .def = "0", .min = 0, .max = 1024, .arg = "N", .help = (help_))
 #define ROW_SAVE(help_) ROW("save", STRING, save, .arg = "FILE", .help = (help_))
+#define ROW_RECORD                                                                                 \
+    ROW("record", STRING, record, .arg = "DIR",                                                    \
+        .help = "asynchronous: write the order of exchanges there, for dtworker replay")
 #define ROW_METRICS(help_) ROW("metrics", STRING, metrics, .arg = "FILE", .help = (help_))
 
 #define ALGORITHM_HELP                                                                             \
@@ -177,6 +180,7 @@ const struct dt_option settings_train[] = {
         "write the final values as safetensors (dtworker eval reads them); asynchronous: waits "
         "for the others to end"),
     ROW_METRICS("write JSON lines while training"),
+    ROW_RECORD,
     ROW_JSON,
     ROW_LOG,
     ROW("report-fd", I64, report_fd, .def = "-1", .min = -1, .max = 1 << 20, .arg = "FD",
@@ -203,6 +207,7 @@ const struct dt_option settings_run[] = {
     ROWS_CLUSTER,
     ROW_SAVE("rank 0 writes the job's final values as safetensors (dtworker eval reads them)"),
     ROW_METRICS("rank 0 writes JSON lines while training"),
+    ROW_RECORD,
     ROW_JSON,
     ROW_LOG,
     ROW_HELP,
@@ -237,6 +242,18 @@ const struct dt_option settings_eval[] = {
     ROW_LABEL,
     ROW_HEADER,
     ROW_THREADS("of the BLAS library; 0: all processors"),
+    ROW_JSON,
+    ROW_LOG,
+    ROW_HELP,
+    ROW_END,
+};
+
+const struct dt_option settings_replay[] = {
+    ROW_SAVE("write the final values of --rank as safetensors: those of the recorded run"),
+    ROW("rank", U64, rank, .def = "0", .min = 0, .max = SETTINGS_MAX_WORKERS - 1, .arg = "R",
+        .help = "whose final values --save writes"),
+    ROW("data", STRING, data, .arg = "PATH",
+        .help = "where the data of the recorded run are now; default: where they were"),
     ROW_JSON,
     ROW_LOG,
     ROW_HELP,

@@ -72,6 +72,7 @@ struct settings {
     /* what comes out */
     char *save;
     char *metrics;
+    char *record; /* directory; replay: of the record */
     bool json;
     int log_level; /* index into err|warning|notice|info|debug */
     int64_t report_fd;
@@ -92,6 +93,7 @@ extern const struct dt_option settings_run[];
 extern const struct dt_option settings_compare[];
 extern const struct dt_option settings_eval[];
 extern const struct dt_option settings_check[];
+extern const struct dt_option settings_replay[];
 
 /* Options that make no sense together or are missing: DT_E_USAGE. */
 enum dt_status settings_check_train(const struct settings *s, struct dt_error *err);

@@ -13,6 +13,7 @@
 #include "proto/net/context.h"
 #include "worker/cli/elastic.h"
 #include "worker/cli/pins.h"
+#include "worker/cli/record_header.h"
 #include "worker/cli/row.h"
 #include "worker/cli/same_file.h"
 #include "worker/train/model.h"
@@ -187,6 +188,8 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
         r = check_deterministic(s, table, err);
     if (r == DT_OK)
         r = elastic_check(s, table, err);
+    if (r == DT_OK)
+        r = record_check_options(s, err);
     if (r == DT_OK)
         r = row_check(s, table, err);
     if (r == DT_OK && s->aggregate > s->workers)

@@ -13,6 +13,7 @@
 #include "worker/cli/exit_code.h"
 #include "worker/cli/extras.h"
 #include "worker/cli/pins.h"
+#include "worker/cli/record_header.h"
 #include "worker/cli/row.h"
 #include "worker/cli/stop.h"
 #include "worker/cli/training.h"
@@ -27,6 +28,7 @@ training_deinit(struct training *t)
     dtw_close(t->client);
     loop_destroy(t->loop);
     model_destroy(t->model);
+    recorder_close(t->recorder, NULL);
     metrics_close(t->metrics, NULL);
     metrics_close(t->report, NULL);
     if (t->report_out)
@@ -57,18 +59,6 @@ point(void *arg, const struct loop_point *p)
 }
 
 static enum dt_status
-check_data(const struct training *t, struct dt_error *err)
-{
-    enum dt_status r = DT_OK;
-
-    if (t->data.loaded)
-        r = model_check_data(t->model, &t->data.train, err);
-    if (r == DT_OK && t->data.test.n_rows > 0)
-        r = model_check_data(t->model, &t->data.test, err);
-    return r == DT_OK ? r : dt_fail_prefix(err, "%s", t->s->data);
-}
-
-static enum dt_status
 open_model(struct training *t, struct dt_error *err)
 {
     const struct settings *s = t->s;
@@ -79,13 +69,19 @@ open_model(struct training *t, struct dt_error *err)
         r = data_load(&t->data, s->data, s->model, s, err);
     if (r == DT_OK && s->target_accuracy > 0 && t->data.test.n_rows == 0)
         r = dt_fail(err, DT_E_DATA, "%s has no test rows: leave --target-accuracy out", s->data);
-    if (r == DT_OK)
-        r = model_create(s->model, t->data.train.n_features, t->data.train.n_classes,
-                         (uint32_t)s->batch, s->seed, &t->model, err);
-    if (r == DT_OK)
-        r = check_data(t, err);
-    if (r == DT_OK)
-        settings_length(s, training_rows(t), &t->steps, &t->steps_per_epoch);
+    return r == DT_OK ? training_open_model(t, err) : r;
+}
+
+static enum dt_status
+open_record(struct training *t, struct dt_error *err)
+{
+    char *header = record_header_text(t);
+
+    if (!header)
+        return dt_fail(err, DT_E_NO_MEMORY, "--record: memory is short");
+    enum dt_status r =
+        recorder_create(t->s->record, (uint32_t)t->s->rank, header, &t->recorder, err);
+    free(header);
     return r;
 }
 
@@ -118,6 +114,8 @@ open_outputs(struct training *t, struct dt_error *err)
         r = model_file_probe(s->save, err);
     if (r == DT_OK && s->metrics)
         r = metrics_open(s->metrics, METRICS_INTERVAL_MS, &t->metrics, err);
+    if (r == DT_OK && s->record)
+        r = open_record(t, err);
     return r;
 }
 
@@ -201,40 +199,14 @@ open_client(struct training *t, struct dtw_error *err)
 static enum dt_status
 open_loop(struct training *t, struct dt_error *err)
 {
-    const struct settings *s = t->s;
-    struct train_extras extras;
-    enum dt_status r = settings_extras(s, &extras, err);
-    struct loop_plan plan = {
-        .algorithm = &t->row,
-        .model = t->model,
-        .train = t->data.loaded ? &t->data.train : NULL,
-        .test = t->data.loaded ? &t->data.test : NULL,
-        .client = t->client,
-        .rank = (uint32_t)s->rank,
-        .workers = (uint32_t)s->workers,
-        .batch = (uint32_t)s->batch,
-        .replicas = (uint32_t)s->replicas,
-        .aggregate = (uint32_t)s->aggregate,
-        .by_batches = strcmp(settings_reduce(s), "mean") != 0,
-        .overlap = s->overlap,
-        .steps = t->steps,
-        .steps_per_epoch = t->steps_per_epoch,
-        .target_accuracy = s->target_accuracy,
-        .seed = s->seed,
-        .lr = (float)settings_lr(s),
-        .rank_lr = (float)settings_rank_lr(s),
-        .local_lr = (float)settings_local_lr(s),
-        .extras = extras,
-        .alpha = (float)settings_alpha(s),
-        .momentum = (float)settings_momentum(s),
-        .window = t->row.window,
-        .wait_for_step = s->wait_for_step,
-        .final_values = s->save != NULL,
-        .step_delay_ms = (int64_t)s->step_delay_ms,
-        .stop_fd = stop_fd(),
-        .point = point,
-        .point_arg = t,
-    };
+    struct loop_plan plan;
+    enum dt_status r = training_plan(t, &plan, err);
+
+    plan.client = t->client;
+    if (t->recorder)
+        plan.link = recorder_link(t->recorder, t->client);
+    plan.point = point;
+    plan.point_arg = t;
     return r == DT_OK ? loop_create(&plan, &t->loop, err) : r;
 }
 

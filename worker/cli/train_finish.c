@@ -56,8 +56,8 @@ leave(struct training *t)
     return 0;
 }
 
-static enum dt_status
-save(struct training *t, struct dt_error *err)
+enum dt_status
+training_save(const struct training *t, struct dt_error *err)
 {
     struct model_file file = {0};
 
@@ -174,6 +174,21 @@ judge_score(const struct training *t)
     return EXIT_CODE_DATA;
 }
 
+/* `code`: of the training; that the record could not be written comes after it. */
+static int
+close_record(struct training *t, int code)
+{
+    struct dt_error err = {DT_OK, ""};
+
+    recorder_end(t->recorder, t->result.end == LOOP_DONE ? loop_values(t->loop) : NULL);
+    enum dt_status r = recorder_close(t->recorder, &err);
+    t->recorder = NULL;
+    if (r == DT_OK)
+        return code;
+    int more = command_fail(r, &err);
+    return code ? code : more;
+}
+
 int
 training_finish(struct training *t)
 {
@@ -188,12 +203,12 @@ training_finish(struct training *t)
     more = leave(t);
     dtw_close(t->client);
     t->client = NULL;
-    code = judge(t);
+    code = close_record(t, judge(t));
     code = code ? code : more;
     fill_report(t);
     code = code ? code : judge_score(t);
     if (t->result.end == LOOP_DONE || t->result.end == LOOP_STOPPED) {
-        enum dt_status r = save(t, &err);
+        enum dt_status r = training_save(t, &err);
         if (r != DT_OK)
             more = command_fail(r, &err);
         code = code || r == DT_OK ? code : more;

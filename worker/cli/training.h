@@ -15,6 +15,7 @@
 #include "worker/lib/dtworker.h"
 #include "worker/train/loop.h"
 #include "worker/train/metrics.h"
+#include "worker/train/recorder.h"
 
 struct training {
     const struct settings *s;
@@ -23,6 +24,7 @@ struct training {
     struct model *model;       /* owned */
     struct dtw_client *client; /* owned; NULL: no psd */
     struct loop *loop;         /* owned */
+    struct recorder *recorder; /* owned; --record */
     struct metrics *metrics;   /* owned; --metrics */
     struct metrics *report;    /* owned; --report-fd, for `run` */
     FILE *report_out;          /* owned */
@@ -39,6 +41,13 @@ training_rows(const struct training *t)
 {
     return t->data.loaded ? t->data.train.n_rows : 0;
 }
+
+/* With the data loaded, or none: the model, and how long to train. */
+enum dt_status training_open_model(struct training *t, struct dt_error *err);
+/* With `row` and the model: all but the way to psd and what is told of the steps. */
+enum dt_status training_plan(const struct training *t, struct loop_plan *out, struct dt_error *err);
+/* --save: the loop's values. */
+enum dt_status training_save(const struct training *t, struct dt_error *err);
 
 /* Everything after the loop: LEAVE, the final score, --save, the report. The exit code. */
 int training_finish(struct training *t);

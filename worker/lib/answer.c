@@ -92,6 +92,7 @@ note_staleness(struct dtw_result *result, const struct message_item *it,
 
     if (r->fate != DT_FATE_APPLIED || !it->out || r->push_version <= it->version)
         return;
+    atomic_store_explicit(it->version_made, r->push_version, memory_order_relaxed);
     age = r->push_version - it->version - 1;
     if (age > result->staleness)
         result->staleness = age;

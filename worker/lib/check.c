@@ -57,6 +57,7 @@ data_number_push(struct dtw_client *client, struct data_request *r, struct dtw_e
     r->counter = ++client->push_counter;
     if (client_is_ssp(client))
         r->clock = ++client->clock;
+    declare_forget_made(&client->declared);
     if (client->last_pushed == DT_NO_VERSION || step > client->last_pushed)
         client->last_pushed = step;
     return DTW_OK;

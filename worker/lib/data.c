@@ -99,6 +99,7 @@ add_slice(struct split *s, uint32_t index, uint32_t slice)
     it->out = r->gradients ? r->gradients[v->whole] + start : NULL;
     it->in = r->values ? r->values[v->whole] + start : NULL;
     it->version_held = &v->versions[slice];
+    it->version_made = &v->made[slice];
     m->out_bytes += it->out ? bytes : 0;
     m->in_bytes += it->in ? bytes : 0;
     s->handle->result.n_slices++;

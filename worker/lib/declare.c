@@ -25,6 +25,7 @@ declare_deinit(struct declared *d)
     for (i = 0; i < d->n; i++) {
         free(d->items[i].homes);
         free((void *)d->items[i].versions);
+        free((void *)d->items[i].made);
     }
     free(d->items);
     free(d->wholes);
@@ -50,6 +51,17 @@ declare_forget_versions(struct declared *d)
     for (i = 0; i < d->n; i++) {
         for (k = 0; k < d->items[i].n_slices; k++)
             atomic_store_explicit(&d->items[i].versions[k], DT_NO_VERSION, memory_order_relaxed);
+    }
+}
+
+void
+declare_forget_made(struct declared *d)
+{
+    uint32_t i, k;
+
+    for (i = 0; i < d->n; i++) {
+        for (k = 0; k < d->items[i].n_slices; k++)
+            atomic_store_explicit(&d->items[i].made[k], DT_NO_VERSION, memory_order_relaxed);
     }
 }
 
@@ -188,13 +200,17 @@ append_item(struct declared *d, struct variable v)
     v.n_slices = dt_n_slices(v.elements);
     v.homes = calloc(v.n_slices, 1);
     v.versions = calloc(v.n_slices, sizeof(*v.versions));
-    if (!v.homes || !v.versions) {
+    v.made = calloc(v.n_slices, sizeof(*v.made));
+    if (!v.homes || !v.versions || !v.made) {
         free(v.homes);
         free((void *)v.versions);
+        free((void *)v.made);
         return false;
     }
-    for (k = 0; k < v.n_slices; k++)
+    for (k = 0; k < v.n_slices; k++) {
         atomic_init(&v.versions[k], DT_NO_VERSION);
+        atomic_init(&v.made[k], DT_NO_VERSION);
+    }
     v.decl.task = placement_choose(&d->placement, v.decl.name, d->wholes[v.whole].name,
                                    v.elements * sizeof(float));
     d->items[d->n++] = v;
@@ -228,6 +244,7 @@ drop_last(struct declared *d)
         d->n--;
         free(d->items[d->n].homes);
         free((void *)d->items[d->n].versions);
+        free((void *)d->items[d->n].made);
     }
 }
 

@@ -21,6 +21,7 @@ struct variable { /* as psd knows it: a whole one, or a part of one */
     uint32_t id;                /* on its ps task */
     uint8_t *homes;             /* owned: the shard of each slice */
     _Atomic uint64_t *versions; /* owned: of each slice at its last pull; DT_NO_VERSION: none */
+    _Atomic uint64_t *made;     /* owned: by the last push of each slice; DT_NO_VERSION: none */
 };
 
 struct whole { /* as the application declared it: one buffer */
@@ -46,6 +47,7 @@ bool declare_init(struct declared *d, uint32_t n_tasks);
 void declare_deinit(struct declared *d);
 uint64_t declare_fingerprint(const struct declared *d);
 void declare_forget_versions(struct declared *d);
+void declare_forget_made(struct declared *d); /* a push begins */
 /* DECLARE to every ps task; keeps ids and homes. Lock held. */
 enum dtw_status declare_send(struct dtw_client *client, struct dtw_error *err);
 

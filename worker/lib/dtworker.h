@@ -248,6 +248,22 @@ DTW_API void dtw_interrupt_clear(struct dtw_client *client);
 DTW_API uint64_t dtw_worker_step(const struct dtw_client *client);
 DTW_API uint64_t dtw_global_step(const struct dtw_client *client);
 
+#define DTW_NO_VERSION UINT64_MAX
+struct
+    dtw_slice { /* elements [start, start + n) of a variable: what psd updates and counts as one */
+    unsigned variable;
+    uint64_t start, n;
+    uint64_t
+        pulled; /* its version, updates since its initial values, at the last pull; DTW_NO_VERSION: none */
+    uint64_t
+        pushed; /* the version that the last push made, where it was applied at once: that before it is
+                      * one less; DTW_NO_VERSION: it made none. Locking none: approximate */
+};
+/* The slices of all variables, in order of declaration, at most `max` of them into `slices` (may be NULL); *n is how
+ * many there are. Not while a push or pull is outstanding. Does not block. */
+DTW_API enum dtw_status dtw_slices(struct dtw_client *client, struct dtw_slice *slices,
+                                   uint64_t max, uint64_t *n, struct dtw_error *err);
+
 /* Asynchronous jobs: the global step counts the batches that all workers have pushed (`count` of each push).
  * Wait until it reaches `step`; blocks up to timeout_ms (< 0: while psd answers; then DTW_UNAVAILABLE). One
  * thread of a client at a time. DTW_OK comes earlier when it

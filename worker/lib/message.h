@@ -25,6 +25,7 @@ struct message_item {
     const float *out; /* lent by the application; NULL: abstain, or nothing is pushed */
     float *in;        /* lent by the application; NULL: nothing is pulled */
     _Atomic uint64_t *version_held; /* borrowed: told by a pull */
+    _Atomic uint64_t *version_made; /* borrowed: told by a push that was applied */
 };
 
 struct message {

@@ -23,9 +23,9 @@ struct link_ops {
     enum dtw_status (*step)(void *self, const float *const *gradients, float *const *values,
                             uint64_t weight, unsigned count, struct dtw_result *r,
                             struct dtw_error *err);
-    /* The end of a dtw_step_begin: frees the handle. */
-    enum dtw_status (*finish)(void *self, struct dtw_handle *h, struct dtw_result *r,
-                              struct dtw_error *err);
+    /* The end of a dtw_step_begin with these buffers: frees the handle. */
+    enum dtw_status (*finish)(void *self, struct dtw_handle *h, const float *const *gradients,
+                              float *const *values, struct dtw_result *r, struct dtw_error *err);
     enum dtw_status (*wait_step)(void *self, uint64_t step, struct dtw_error *err);
     void (*stop_all)(void *self);   /* all workers of an asynchronous job, at the global step now */
     bool (*is_stopped)(void *self); /* the job's stop step has come */

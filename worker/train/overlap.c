@@ -51,7 +51,8 @@ overlap_finish(struct loop *l, struct dtw_result *result)
         return l->under_way_status;
     }
     l->under_way = NULL;
-    return l->plan.link.ops->finish(l->plan.link.self, h, result, &l->err);
+    return l->plan.link.ops->finish(l->plan.link.self, h, (const float *const *)l->gradients,
+                                    l->next, result, &l->err);
 }
 
 void
