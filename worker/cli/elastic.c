@@ -28,7 +28,9 @@ static enum dt_status
 check_sizes(const struct settings *s, const struct dt_option *table, struct dt_error *err)
 {
     const struct algorithm *a = settings_algorithm(s);
-    double together = settings_alpha(s) * (double)s->workers;
+    uint64_t members =
+        s->rank < s->workers ? s->workers : s->rank + 1; /* a late rank is one more */
+    double together = settings_alpha(s) * (double)members;
 
     if (dt_options_given(table, s, "alpha") && !((float)s->alpha > 0 && s->alpha < 1))
         return dt_fail(err, DT_E_USAGE, "--alpha %g: give a number above 0 and below 1", s->alpha);
@@ -38,8 +40,9 @@ check_sizes(const struct settings *s, const struct dt_option *table, struct dt_e
     if (a->consistency == CONSISTENCY_SYNC && together > 1)
         return dt_fail(err, DT_E_USAGE,
                        "--alpha %g of %llu workers moves the centre by %g times its distance in a "
-                       "round: use at most 1 / workers",
-                       settings_alpha(s), (unsigned long long)s->workers, together);
+                       "round: use at most 1 / workers%s",
+                       settings_alpha(s), (unsigned long long)members, together,
+                       members > s->workers ? ", of all that may join" : "");
     return DT_OK;
 }
 
