@@ -60,6 +60,12 @@ check_list(const struct list *l, const struct dt_job_params *params, struct dt_e
             return dt_fail(err, DT_R_BAD_VALUE,
                            "variable %s: %s needs exclusion, the job has locking none", d->name,
                            d->optimizer);
+        if (params->locking == DT_LOCK_VARIABLE &&
+            dt_n_slices(dt_declaration_elements(d)) > DT_MAX_ITEMS)
+            return dt_fail(err, DT_R_BAD_VALUE,
+                           "variable %s: with locking variable it travels as one message of at "
+                           "most 64 MiB: cut it into parts (--partition, dtw_partition)",
+                           d->name);
         for (k = 0; k < i; k++) {
             if (!strcmp(l->items[k].name, d->name))
                 return dt_fail(err, DT_R_BAD_VALUE, "variable %s is declared twice", d->name);
@@ -93,6 +99,7 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
         .n_shards = c->shard->shared->config.n_shards,
         .ranks = DT_MAX_RANKS, /* whoever may still join has a push row in each slice */
         .racy = params->locking == DT_LOCK_NONE,
+        .whole = params->locking == DT_LOCK_VARIABLE,
         .held = params->deterministic ? params->workers - 1 : 0,
     };
     uint64_t quota = atomic_load(&c->shard->shared->limits.memory_quota);

@@ -9,7 +9,8 @@
 #include "psd/serve/control.h"
 
 /* What this psd offers beyond the protocol's core; clients look for names they know. */
-static const char features[][24] = {"sync", "async", "locking-none", "deterministic", "ssp"};
+static const char features[][24] = {"sync",          "async", "locking-none",
+                                    "deterministic", "ssp",   "locking-variable"};
 #define N_FEATURES (sizeof(features) / sizeof(features[0]))
 
 /* The listener that the client used: the same ipc path, or the tcp listener with its port. */
@@ -228,9 +229,10 @@ check_params(const struct dt_job_params *p, struct dt_error *err)
     if (p->consistency != DT_SSP && p->staleness_bound)
         return dt_fail(err, DT_R_BAD_VALUE,
                        "staleness_bound: only ssp has one (elsewhere: max_staleness)");
-    if (p->locking == DT_LOCK_VARIABLE)
-        return dt_fail(err, DT_R_UNSUPPORTED, "locking variable is not offered by this psd");
-    if (p->locking != DT_LOCK_SLICE && p->consistency != DT_ASYNC)
+    if (p->locking == DT_LOCK_VARIABLE && p->consistency == DT_SYNC)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "locking variable: in a synchronous job all slices are of one step anyway");
+    if (p->locking == DT_LOCK_NONE && p->consistency != DT_ASYNC)
         return dt_fail(err, DT_R_BAD_VALUE,
                        "locking none: only consistency async can do without exclusion");
     if (p->consistency == DT_SYNC && p->max_staleness >= 0)

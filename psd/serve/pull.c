@@ -3,6 +3,7 @@
  */
 #include "psd/serve/call.h"
 #include "psd/serve/parked.h"
+#include "psd/serve/whole.h"
 
 void
 pull_or_park(struct call *c, const struct dt_data *data, const struct dt_data_result *results)
@@ -53,6 +54,10 @@ handle_pull(struct call *c)
                          "the job is complete: that version will not come", 0);
             return;
         }
+    }
+    if (!whole_is_covered(job, &m, false)) {
+        reply_status(c->out, &c->to, DT_R_BAD_VALUE, WHOLE_TEXT, 0);
+        return;
     }
     pull_or_park(c, &m, NULL);
 }

@@ -7,6 +7,7 @@
 #include "psd/optim/kernels.h"
 #include "psd/serve/call.h"
 #include "psd/serve/parked.h"
+#include "psd/serve/whole.h"
 #include "psd/store/clock.h"
 
 struct checked { /* a push that may be applied */
@@ -83,6 +84,10 @@ check(struct call *c, struct checked *p, const char **text)
             *text = "a push names a slice once";
             return DT_R_MALFORMED;
         }
+    }
+    if (!whole_is_covered(job, &p->data, true)) {
+        *text = WHOLE_TEXT;
+        return DT_R_BAD_VALUE;
     }
     if (!job->initialised) {
         *text = "the variables have no initial values yet";
@@ -176,23 +181,41 @@ push_slice(struct call *c, struct checked *p, uint32_t i, struct dt_data_result 
            (!view_is_ssp(v) || clock_raise(p->slices[i], v->job, push.rank, p->data.clock));
 }
 
-/* Apply to all slices, then close what is due: parked pulls of others are answered on the way. */
-static bool
-apply(struct call *c, struct checked *p, struct dt_data_result *results)
+/* Who waits for a slice that `moved` is answered. */
+static void
+wake(struct call *c, const struct checked *p, const bool *moved)
 {
     struct view *v = c->session->view;
     uint32_t i;
 
     for (i = 0; i < p->data.n_items; i++) {
-        uint64_t before = slice_version(p->slices[i]);
-
-        if (!push_slice(c, p, i, &results[i]))
-            return false;
-        while (slice_close_round(p->slices[i], v->job))
-            ;
-        if (slice_version(p->slices[i]) != before || view_is_ssp(v))
+        if (moved[i])
             parked_wake(c->shard, p->slices[i], v->job, c->out);
     }
+}
+
+/* Apply to all slices and close what is due, then answer parked pulls: they see the whole message. */
+static bool
+apply(struct call *c, struct checked *p, struct dt_data_result *results)
+{
+    struct view *v = c->session->view;
+    bool moved[DT_MAX_ITEMS] = {false}, good = true;
+    uint32_t i;
+
+    if (v->job->params.locking == DT_LOCK_VARIABLE && !p->abstain &&
+        !slice_reserve(p->slices, p->data.n_items, v->job->pool))
+        return false;
+    for (i = 0; i < p->data.n_items && good; i++) {
+        uint64_t before = slice_version(p->slices[i]);
+
+        good = push_slice(c, p, i, &results[i]);
+        while (good && slice_close_round(p->slices[i], v->job))
+            ;
+        moved[i] = slice_version(p->slices[i]) != before || view_is_ssp(v);
+    }
+    wake(c, p, moved);
+    if (!good)
+        return false;
     count_fates(v->job, p, results);
     job_count(v->job, JOB_PUSHED_BYTES, payload_bytes(c));
     v->ranks[c->session->rank].bad_in_row = 0;

@@ -66,16 +66,16 @@ least_loaded(const uint64_t *load, uint32_t n)
 }
 
 static bool
-choose_homes(struct declared_variable *v, uint64_t *load, uint32_t n_shards)
+choose_homes(struct declared_variable *v, uint64_t *load, const struct declared_place *where)
 {
-    uint32_t i;
+    uint32_t i, home = 0;
 
     v->homes = malloc(v->n_slices ? v->n_slices : 1);
     if (!v->homes)
         return false;
     for (i = 0; i < v->n_slices; i++) {
-        uint32_t home = least_loaded(load, n_shards);
-
+        if (i == 0 || !where->whole)
+            home = least_loaded(load, where->n_shards);
         v->homes[i] = (uint8_t)home;
         load[home] += dt_slice_elements(v->elements, i) * sizeof(float);
     }
@@ -143,7 +143,7 @@ declared_create(const struct dt_declaration *decls, uint32_t n, const struct dec
             continue;
         v->n_slices = dt_n_slices(v->elements);
         d->n_slices += v->n_slices;
-        if (!(where->racy ? share_slices(v, pool) : choose_homes(v, load, where->n_shards))) {
+        if (!(where->racy ? share_slices(v, pool) : choose_homes(v, load, where))) {
             declared_destroy(d);
             return NULL;
         }

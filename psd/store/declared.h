@@ -43,6 +43,7 @@ struct declared_place { /* where declarations come to live */
     uint32_t n_shards;
     uint32_t ranks; /* push rows a slice */
     bool racy;      /* locking none */
+    bool whole;     /* locking variable: one home for all slices of a variable */
     uint32_t held;  /* gradients a slice that may wait for rank order; deterministic jobs */
 };
 

@@ -72,6 +72,26 @@ writable(struct slice *s, struct dt_pool *pool)
     return dt_block_create(pool, s->n * sizeof(float));
 }
 
+/* What is taken and given back is there for the next who asks: writable(), soon. */
+bool
+slice_reserve(struct slice *const *slices, uint32_t n, struct dt_pool *pool)
+{
+    struct dt_block *blocks[DT_MAX_ITEMS];
+    uint32_t i, n_blocks = 0;
+    bool enough = true;
+
+    for (i = 0; i < n && enough; i++) {
+        if (dt_block_is_exclusive(slices[i]->values))
+            continue;
+        blocks[n_blocks] = dt_block_create(pool, slices[i]->n * sizeof(float));
+        enough = blocks[n_blocks] != NULL;
+        n_blocks += enough;
+    }
+    for (i = 0; i < n_blocks; i++)
+        dt_block_unref(blocks[i]);
+    return enough;
+}
+
 static void
 replace_values(struct slice *s, struct dt_block *b)
 {

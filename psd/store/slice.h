@@ -86,6 +86,10 @@ struct push { /* one worker's gradient for one slice */
 enum dt_fate slice_push(struct slice *slice, struct job *job, const struct push *push,
                         int64_t now_ms, uint64_t *version, bool *failed);
 
+/* Locking variable: memory for an update of all of them, so that none of slice_push's ends half way. False when it
+ * is short. */
+bool slice_reserve(struct slice *const *slices, uint32_t n, struct dt_pool *pool);
+
 /* Was this very push taken or refused before? Its fate is then told again. */
 bool slice_has_push(const struct slice *slice, const struct push *push);
 

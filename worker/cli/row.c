@@ -15,6 +15,7 @@
 #include "worker/cli/extras.h"
 
 enum { WINDOW_OWN, WINDOW_MEAN, WINDOW_SUM }; /* --window-reduction */
+enum { LOCKING_OWN };                         /* --locking; then enum algorithm_locking */
 enum { REDUCE_SUM = 2 };                      /* --reduce */
 
 struct algorithm
@@ -25,6 +26,8 @@ settings_row(const struct settings *s)
     row.window = settings_window(s);
     if (s->window_reduction != WINDOW_OWN)
         row.reduction = s->window_reduction == WINDOW_SUM ? REDUCTION_SUM : REDUCTION_MEAN;
+    if (s->locking != LOCKING_OWN)
+        row.locking = (enum algorithm_locking)(s->locking - 1);
     if (s->local_optimizer)
         row.local_optimizer = s->local_optimizer;
     if (s->server_optimizer)
@@ -113,7 +116,7 @@ check_server(const struct settings *s, struct dt_error *err)
                        "--server-optimizer %.64s: with %s the rates are in the gradients, and only "
                        "%s is linear in them",
                        s->server_optimizer, a->name, a->server_optimizer);
-    if (a->locking == LOCKING_NONE && optimizer_is_known(s->server_optimizer) &&
+    if (settings_row(s).locking == LOCKING_NONE && optimizer_is_known(s->server_optimizer) &&
         !optimizer_can_race(s->server_optimizer))
         return dt_fail(
             err, DT_E_USAGE,
@@ -233,6 +236,30 @@ check_rank_rates(const struct settings *s, const struct dt_option *table, struct
     return given ? check_list(s, err) : DT_OK;
 }
 
+static enum dt_status
+check_locking(const struct settings *s, struct dt_error *err)
+{
+    const struct algorithm row = settings_row(s);
+
+    if (s->locking == LOCKING_OWN)
+        return DT_OK;
+    if (!algorithm_is_async(&row))
+        return dt_fail(err, DT_E_USAGE,
+                       "--locking: %s applies no update beside another: leave it out", row.name);
+    if (row.locking != LOCKING_NONE)
+        return DT_OK;
+    if (row.consistency == CONSISTENCY_SSP)
+        return dt_fail(err, DT_E_USAGE,
+                       "--locking none: %s promises which updates a pull holds: use slice or "
+                       "variable",
+                       row.name);
+    if (!optimizer_can_race(row.server_optimizer))
+        return dt_fail(err, DT_E_USAGE,
+                       "--locking none: %.64s on psd needs updates that exclude each other",
+                       row.server_optimizer);
+    return DT_OK;
+}
+
 enum dt_status
 row_check(const struct settings *s, const struct dt_option *table, struct dt_error *err)
 {
@@ -244,5 +271,7 @@ row_check(const struct settings *s, const struct dt_option *table, struct dt_err
         r = check_server(s, err);
     if (r == DT_OK)
         r = check_local_rule(s, err);
+    if (r == DT_OK)
+        r = check_locking(s, err);
     return r == DT_OK ? extras_check(s, err) : r;
 }

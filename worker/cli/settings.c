@@ -132,6 +132,8 @@
             .help = "over the gradients of a window: mean, sum, or the algorithm's own"),          \
         ROW("window", U64, window, .def = "0", .min = 0, .max = 1e6, .arg = "T",                   \
             .help = "batches between two exchanges; 0: the algorithm's own"),                      \
+        ROW("locking", ENUM, locking, .def = "own", .choices = "own|slice|variable|none",          \
+            .arg = "WHAT", .help = "asynchronous: what an update excludes others from"),           \
         ROW("max-staleness", I64, max_staleness, .def = "-1", .min = -1, .max = 1e15, .arg = "N",  \
             .help = "asynchronous: refuse gradients more than N updates old; -1: none"),           \
         ROW("staleness-bound", I64, staleness_bound, .def = "3", .min = 0, .max = 1e12,            \

@@ -64,6 +64,7 @@ struct settings {
     char **place;           /* "NAME=TASK" */
     int placement;
     char *partition; /* NULL: none */
+    int locking;     /* index into own|slice|variable|none */
     int64_t max_staleness;
     uint64_t wait_for_step;
     int64_t staleness_bound;

@@ -176,6 +176,8 @@ open_client(struct training *t, struct dtw_error *err)
     }
     if (t->row.locking == LOCKING_NONE)
         o.locking = "none";
+    if (t->row.locking == LOCKING_VARIABLE)
+        o.locking = "variable";
     o.placement = settings_placement(s);
     o.max_staleness = s->max_staleness;
     o.aggregate = (unsigned)s->aggregate;

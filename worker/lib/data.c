@@ -45,6 +45,13 @@ fits(const struct split *s, const struct message *m, uint64_t bytes)
            m->out_bytes + m->in_bytes + bytes <= s->client->message_bytes;
 }
 
+/* Locking variable: a message is whole variables, however large. */
+static bool
+moves_whole(const struct dtw_client *client)
+{
+    return client->params.locking == DT_LOCK_VARIABLE;
+}
+
 static struct message *
 open_message(struct split *s, uint32_t task, uint32_t shard)
 {
@@ -86,7 +93,9 @@ add_slice(struct split *s, uint32_t index, uint32_t slice)
     struct message *m = s->open[v->homes[slice]];
     struct message_item *it;
 
-    if (!m || !fits(s, m, (r->gradients ? bytes : 0) + (r->values ? bytes : 0)))
+    if (!m || m->n_items == DT_MAX_ITEMS ||
+        (!moves_whole(s->client) &&
+         !fits(s, m, (r->gradients ? bytes : 0) + (r->values ? bytes : 0))))
         m = open_message(s, v->decl.task, v->homes[slice]);
     if (!m)
         return false;
@@ -113,6 +122,20 @@ turn_to(struct split *s, uint32_t task)
     memset(s->open, 0, sizeof(s->open));
 }
 
+/* Room for the whole variable in its shard's message, or a new one. */
+static bool
+make_room(struct split *s, const struct variable *v)
+{
+    const struct data_request *r = s->request;
+    const struct message *m = s->open[v->homes[0]];
+    uint64_t bytes = v->elements * sizeof(float);
+
+    bytes = (r->gradients ? bytes : 0) + (r->values ? bytes : 0);
+    if (m && m->n_items + v->n_slices <= DT_MAX_ITEMS && fits(s, m, bytes))
+        return true;
+    return open_message(s, v->decl.task, v->homes[0]) != NULL;
+}
+
 static bool
 add_variable(struct split *s, uint32_t index)
 {
@@ -121,6 +144,8 @@ add_variable(struct split *s, uint32_t index)
 
     if (v->decl.task != s->task)
         turn_to(s, v->decl.task);
+    if (moves_whole(s->client) && !make_room(s, v))
+        return false;
     for (k = 0; k < v->n_slices; k++) {
         if (!add_slice(s, index, k))
             return false;

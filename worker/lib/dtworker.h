@@ -80,7 +80,9 @@ struct dtw_options {
     unsigned workers;        /* M: ranks 0..M-1 are expected */
     bool fresh;              /* replace a job of this name that is complete, failed or suspended */
     const char *consistency; /* "sync" (default), "async", "ssp" */
-    const char *locking; /* async: "slice" (default): updates of a slice exclude each other; "none"
+    const char
+        *locking; /* async: "slice" (default): updates of a slice exclude each other; "variable":
+                               * those of a variable do, and a pull brings it whole (64 MiB at most); "none"
                                * (Hogwild!): any thread of psd updates any slice, torn sets and lost
                                * updates of elements happen, versions are approximate */
     int64_t max_staleness;    /* async: refuse gradients that are more updates old; -1: any */

@@ -82,9 +82,9 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
     static const char *const reduces[] = {"mean", "count", "sum"};
     static const char *const losses[] = {"shrink", "fail"};
     static const char *const consistencies[] = {"sync", "async", "ssp"};
-    static const char *const lockings[] = {"slice", "none"};
+    static const char *const lockings[] = {"slice", "none", "variable"};
     int consistency = choose(o->consistency, consistencies, 3);
-    int locking = choose(o->locking, lockings, 2);
+    int locking = choose(o->locking, lockings, 3);
     int reduce = choose(o->reduce, reduces, 3);
     int on_loss = choose(o->on_loss, losses, 2);
 
@@ -98,7 +98,7 @@ fill_params(const struct dtw_options *o, struct dt_job_params *p, struct dtw_err
         return client_error(err, DTW_INVALID, "consistency: %s is none of sync, async, ssp",
                             o->consistency ? o->consistency : "(null)");
     if (locking < 0)
-        return client_error(err, DTW_INVALID, "locking: %s is none of slice, none",
+        return client_error(err, DTW_INVALID, "locking: %s is none of slice, none, variable",
                             o->locking ? o->locking : "(null)");
     dt_job_params_default(p);
     p->consistency = (uint32_t)consistency;

@@ -18,8 +18,9 @@ enum algorithm_consistency {
 };
 
 enum algorithm_locking {
-    LOCKING_SLICE, /* updates of a slice exclude each other */
-    LOCKING_NONE,  /* any thread of psd updates any slice; asynchronous only */
+    LOCKING_SLICE,    /* updates of a slice exclude each other */
+    LOCKING_VARIABLE, /* updates of a variable exclude each other */
+    LOCKING_NONE,     /* any thread of psd updates any slice; asynchronous only */
 };
 
 enum algorithm_reduction { /* over the gradients of a window */

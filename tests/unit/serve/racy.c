@@ -162,8 +162,6 @@ Test(racy, only_an_asynchronous_job_may_have_it)
     params.locking = DT_LOCK_NONE;
     cr_assert_eq(worker_hello(c, &w, 0, "job", &params, false, &reply), DT_R_BAD_VALUE);
     params.consistency = DT_ASYNC;
-    params.locking = DT_LOCK_VARIABLE;
-    cr_assert_eq(worker_hello(c, &w, 0, "job", &params, false, &reply), DT_R_UNSUPPORTED);
     params.locking = DT_LOCK_NONE;
     cr_assert_eq(worker_hello(c, &w, 0, "job", &params, false, &reply), DT_OK);
     cluster_destroy(c);
