@@ -39,7 +39,7 @@ record_check_options(const struct settings *s, struct dt_error *err)
                        "--record: the rounds of --algorithm %s do not depend on who is faster; "
                        "--record is for asynchronous ones",
                        a->name);
-    if (a->locking == LOCKING_NONE)
+    if (settings_row(s).locking == LOCKING_NONE)
         return dt_fail(
             err, DT_E_USAGE,
             "--record: updates of --algorithm %s do not exclude each other, so they have "
