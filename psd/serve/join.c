@@ -75,6 +75,12 @@ handle_join(struct call *c)
         reply_step(c->out, &c->to, view_step(job->view), w->first);
         return;
     }
+    if (job->view->job->params.deterministic) {
+        reply_status(c->out, &c->to, DT_R_BAD_VALUE,
+                     "JOIN: a deterministic job counts its ranks from step 0",
+                     view_step(job->view));
+        return;
+    }
     first = view_is_ssp(job->view) ? clock_of_joiner(job->view->job, c->session->rank)
                                    : view_step(job->view) + 2;
     if (m.step > first)

@@ -186,6 +186,7 @@ Test(deterministic, a_round_of_abstentions_and_one_that_is_lost_leave_nothing)
         push(&f, i, 0, 0);
     cr_assert_eq(values(&f, got), 1);
     cr_assert_eq(got[0], 0);
+    cr_assert_eq(worker_step_op(f.c, &f.w[0], DT_OP_JOIN, 9, NULL), DT_R_BAD_VALUE);
     push(&f, 3, 1, 1); /* held when the job goes: LeakSanitizer looks */
     push(&f, 2, 1, 1);
     cluster_destroy(f.c);

@@ -258,6 +258,30 @@ Test(ssp, clock_without_a_push_and_a_wider_bound_wake)
     cluster_destroy(f.c);
 }
 
+Test(ssp, odd_clocks_do_no_harm)
+{
+    struct dt_data d = {.counter = 1, .weight = 1, .count = 1, .n_items = 1};
+    const float *g = one;
+    struct fixture f;
+    uint64_t a[2], first = 0;
+    uint32_t n = 2;
+    struct answer *answer;
+
+    start(&f, 0, 3);
+    d.clock = DT_MAX_CLOCK + 1;
+    answer = cluster_take(f.c, worker_data(f.c, &f.w[1], f.homes[0], DT_OP_PUSH, &d, &g, &n));
+    cr_assert_eq(answer->head.status, DT_R_BAD_VALUE);
+    answer_free(answer);
+    cr_assert_eq(worker_step_op(f.c, &f.w[1], DT_OP_JOIN, UINT64_MAX / 2, &first), DT_R_MALFORMED);
+    say_clock(&f, &f.w[1], DT_MAX_CLOCK); /* it takes no more steps */
+    say_clock(&f, &f.w[2], DT_MAX_CLOCK);
+    step(&f, &f.w[0], UINT64_C(1) << 40, one, a);
+    expect_through(&f, a, 1);
+    step(&f, &f.w[0], 7, one, a); /* clocks do not go back */
+    expect_through(&f, a, 2);
+    cluster_destroy(f.c);
+}
+
 static enum dt_status
 hello(struct cluster *c, const struct dt_job_params *p)
 {
