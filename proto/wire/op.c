@@ -27,6 +27,7 @@ static const char *const names[] = {
     [DT_OP_ADMIN_KICK] = "ADMIN_KICK",
     [DT_OP_ADMIN_SHUTDOWN] = "ADMIN_SHUTDOWN",
     [DT_OP_ADMIN_PLACEMENT] = "ADMIN_PLACEMENT",
+    [DT_OP_ADMIN_SET] = "ADMIN_SET",
 };
 
 const char *

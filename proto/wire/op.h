@@ -28,6 +28,7 @@ enum dt_op {
     DT_OP_ADMIN_KICK = 33,
     DT_OP_ADMIN_SHUTDOWN = 34,
     DT_OP_ADMIN_PLACEMENT = 35,
+    DT_OP_ADMIN_SET = 36,
 };
 
 #define DT_REPLY_BIT 128

@@ -161,6 +161,27 @@ write_step_waits(const struct control_job *job, struct dt_buffer *b)
     }
 }
 
+static void
+write_sets(const struct control_job *job, struct dt_buffer *b)
+{
+    uint32_t i;
+
+    dt_write_array(b, job->n_sets);
+    for (i = 0; i < job->n_sets; i++) {
+        const struct control_set *set = &job->sets[i];
+
+        dt_write_map(b, 4);
+        dt_write_str(b, "key");
+        dt_write_str(b, set->key);
+        dt_write_str(b, "value");
+        dt_write_double(b, set->value);
+        dt_write_str(b, "variable");
+        dt_write_str(b, set->variable);
+        dt_write_str(b, "step");
+        dt_write_u64(b, set->from);
+    }
+}
+
 static uint32_t
 count_waits(const struct control_job *job)
 {
@@ -177,7 +198,7 @@ write_job(const struct shard *shard, const struct control_job *job, const struct
 {
     const struct job *j = job->view->job;
 
-    dt_write_map(b, 8);
+    dt_write_map(b, 9);
     dt_write_str(b, "name");
     dt_write_str(b, j->name);
     dt_write_str(b, "state");
@@ -190,6 +211,8 @@ write_job(const struct shard *shard, const struct control_job *job, const struct
     dt_write_str(b, j->state == JOB_FAILED ? j->reason : "");
     dt_write_str(b, "counters");
     status_counters(j, b);
+    dt_write_str(b, "sets");
+    write_sets(job, b);
     dt_write_str(b, "members");
     write_members(shard, job, b);
     dt_write_str(b, "waiting");

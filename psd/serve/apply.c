@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "psd/store/clock.h"
+#include "psd/serve/control.h"
 #include "psd/serve/parked.h"
 #include "psd/serve/session.h"
 #include "psd/serve/status_body.h"
@@ -231,6 +232,34 @@ apply_status(struct shard *shard, struct view *v, struct mail *m, struct outbox 
     m->n_body = status_waiting(shard, v, &m->body);
 }
 
+/* With a step that is too early already it will be asked again. */
+static void
+apply_hold(struct shard *shard, struct view *v, struct mail *m, struct outbox *out)
+{
+    v->job->hold = m->step;
+    m->step = highest_version(v->job);
+    view_settle(shard, v, out);
+}
+
+static void
+apply_set(struct shard *shard, struct view *v, struct mail *m, struct outbox *out)
+{
+    bool ok = true;
+    uint32_t i;
+
+    if (!strcmp(m->set.key, "max_staleness"))
+        ok = setting_add(&v->job->max_staleness, m->set.from, m->set.value);
+    else
+        for (i = 0; i < v->job->n_variables; i++) {
+            if (set_concerns(&m->set, &v->job->variables[i]))
+                ok = setting_add(&v->job->variables[i].lr, m->set.from, m->set.value) && ok;
+        }
+    if (!ok)
+        m->status = DT_R_QUOTA;
+    v->job->hold = JOB_NO_HOLD;
+    view_settle(shard, v, out);
+}
+
 static apply_fn *const table[N_MAIL_TYPES] = {
     [MAIL_CLOSE] = apply_close,
     [MAIL_ATTACH] = apply_attach,
@@ -245,6 +274,8 @@ static apply_fn *const table[N_MAIL_TYPES] = {
     [MAIL_CLOCK] = apply_clock,
     [MAIL_BARRIER] = apply_barrier,
     [MAIL_STATUS] = apply_status,
+    [MAIL_HOLD] = apply_hold,
+    [MAIL_SET] = apply_set,
 };
 
 void

@@ -25,7 +25,7 @@ void pull_or_park(struct call *c, const struct dt_data *data, const struct dt_da
 handler_fn handle_hello, handle_join, handle_leave, handle_heartbeat, handle_declare, handle_init,
     handle_init_done, handle_clock, handle_wait_step, handle_set, handle_stats, handle_goodbye,
     handle_push, handle_pull, handle_pushpull, handle_admin_status, handle_admin_kick,
-    handle_admin_shutdown, handle_admin_placement;
+    handle_admin_shutdown, handle_admin_placement, handle_admin_set;
 
 /* The slice of an item, if this shard serves it for the session; NULL else. */
 struct slice *call_find_slice(const struct call *c, const struct dt_item *item);

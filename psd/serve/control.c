@@ -25,6 +25,7 @@ job_free(struct shard *shard, struct control_job *job)
     shard->control->n_jobs--;
     job_shared_destroy(job->shared);
     free(job->workers);
+    free(job->sets);
     free(job);
 }
 

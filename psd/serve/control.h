@@ -39,6 +39,8 @@ struct worker {
     struct reply_to step_to;
 };
 
+#define CONTROL_MAX_SETS 16
+
 struct control_job {
     struct control_job *next;
     uint64_t id;
@@ -56,6 +58,9 @@ struct control_job {
     int64_t opened_ms;    /* running time */
     int64_t named_ms;     /* missing ranks were last named */
     int64_t suspended_ms; /* since when nobody is there; -1 */
+    bool set_under_way;   /* shards are agreeing on a change */
+    uint32_t n_sets;
+    struct control_set *sets; /* owned; the operator's last changes, CONTROL_MAX_SETS at most */
 };
 
 struct control {
@@ -111,6 +116,8 @@ void control_wake_steps(struct control_job *job, struct outbox *out);
 /* End all waits of the job on shard 0 (INIT_DONE, WAIT_STEP) with a status. */
 void control_refuse_waits(struct control_job *job, enum dt_status status, const char *text,
                           struct outbox *out);
+/* set.c: is the variable here, with a rate, and is it meant? */
+bool set_concerns(const struct control_set *set, const struct variable *v);
 /* lease.c: leases, start-timeout. */
 void control_tick(struct shard *shard, int64_t now, struct outbox *out);
 

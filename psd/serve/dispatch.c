@@ -40,6 +40,7 @@ static const struct op_row ops[] = {
     [DT_OP_ADMIN_STATUS] = {handle_admin_status, ADMIN | SHARD0 | WHILE_STOPPING, 0},
     [DT_OP_ADMIN_KICK] = {handle_admin_kick, ADMIN | SHARD0, 0},
     [DT_OP_ADMIN_SHUTDOWN] = {handle_admin_shutdown, ADMIN | SHARD0 | WHILE_STOPPING, 0},
+    [DT_OP_ADMIN_SET] = {handle_admin_set, ADMIN | SHARD0, 0},
     [DT_OP_ADMIN_PLACEMENT] = {handle_admin_placement, ADMIN | SHARD0 | WHILE_STOPPING, 0},
 };
 

@@ -26,8 +26,17 @@ enum mail_type {
     MAIL_CLOCK,       /* ssp: rank's clock is at least `step`; DT_NO_RANK: the bound has changed */
     MAIL_BARRIER,     /* nothing: all earlier mails are applied */
     MAIL_STATUS,      /* answers body: msgpack objects of parked requests, n_body of them */
+    MAIL_HOLD,        /* rounds from `step` on stay open; answers the highest version seen */
+    MAIL_SET,         /* the operator's change, and rounds go on */
     MAIL_ROUND_LATE,  /* shard k to 0: rank hangs at `step` (round-timeout) */
     N_MAIL_TYPES
+};
+
+struct control_set {                /* a change of a setting by the operator; set.c */
+    char key[24];                   /* "lr", "max_staleness" */
+    char variable[DT_MAX_NAME + 1]; /* lr: "" is for all */
+    double value;
+    uint64_t from; /* the step from which on it counts */
 };
 
 struct mail {
@@ -46,6 +55,7 @@ struct mail {
     struct dt_job_params params;
     struct job_shared *shared; /* borrowed */
     enum job_state state;
+    struct control_set set;
     enum dt_status status; /* ack */
     uint32_t n_body;
     struct dt_buffer body; /* owned */

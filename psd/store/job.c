@@ -77,6 +77,7 @@ job_create(uint64_t id, const char *name, const struct dt_job_params *params,
     strncpy(job->name, name, DT_MAX_NAME);
     job->params = *params;
     job->shared = shared;
+    job->hold = JOB_NO_HOLD;
     job->pool = pool;
     if (!membership_init(&job->membership, params->workers)) {
         free(job);
@@ -96,6 +97,7 @@ job_destroy(struct job *job)
         variable_deinit(&job->variables[i]);
     free(job->variables);
     membership_deinit(&job->membership);
+    setting_deinit(&job->max_staleness);
     free(job);
 }
 

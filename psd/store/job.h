@@ -53,6 +53,7 @@ struct job_shared {
 };
 
 #define JOB_NO_STOP UINT64_MAX
+#define JOB_NO_HOLD UINT64_MAX
 
 struct job_shared *job_shared_create(void);
 void job_shared_destroy(struct job_shared *s);
@@ -69,6 +70,8 @@ struct job {
     char reason[DT_MAX_TEXT + 1]; /* JOB_FAILED */
     bool initialised;
     struct membership membership;
+    struct setting max_staleness; /* the operator's, beside params.max_staleness */
+    uint64_t hold; /* sync: rounds of this step and later stay open; JOB_NO_HOLD: none do */
     struct job_shared *shared; /* borrowed from shard 0 */
     struct dt_pool *pool;      /* borrowed from the shard */
     uint32_t n_variables;

@@ -211,12 +211,37 @@ slot_data(const struct slice *s, float **slots)
         slots[i] = s->slots[i]->data;
 }
 
+/* The step by which the operator's changes count: an asynchronous job goes by its global one. */
+static uint64_t
+setting_step(const struct slice *s, const struct job *job)
+{
+    if (job->params.consistency == DT_SYNC)
+        return slice_version(s);
+    return atomic_load_explicit(&job->shared->step, memory_order_relaxed);
+}
+
+/* The variable's optimizer, with the rate that the operator has set. `changed` is where it is made. */
+static const struct optimizer *
+optimizer_now(const struct slice *s, const struct job *job, struct optimizer *changed)
+{
+    const struct variable *v = s->variable;
+    double lr;
+
+    if (v->lr.n == 0 || !setting_at(&v->lr, setting_step(s, job), &lr))
+        return &v->optimizer;
+    *changed = v->optimizer;
+    optimizer_set_rate(changed, (float)lr);
+    return changed;
+}
+
 /* One update by the variable's optimizer; `b` comes from writable() and becomes the values. `staleness`: updates
  * since the pull behind the gradient. */
 static void
-update(struct slice *s, struct dt_block *b, const void *gradient, uint64_t staleness)
+update(struct slice *s, const struct job *job, struct dt_block *b, const void *gradient,
+       uint64_t staleness)
 {
-    const struct optimizer *o = &s->variable->optimizer;
+    struct optimizer changed;
+    const struct optimizer *o = optimizer_now(s, job, &changed);
     float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
 
     slot_data(s, slots);
@@ -229,12 +254,13 @@ update(struct slice *s, struct dt_block *b, const void *gradient, uint64_t stale
 
 /* Locking none: in place, while other shards do the same. Returns the version that it made. */
 static uint64_t
-update_racy(struct slice *s, const void *gradient)
+update_racy(struct slice *s, const struct job *job, const void *gradient)
 {
+    struct optimizer changed;
     float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
 
     slot_data(s, slots);
-    optimizer_apply_racy(&s->variable->optimizer, s->values->data, slots, gradient, s->n,
+    optimizer_apply_racy(optimizer_now(s, job, &changed), s->values->data, slots, gradient, s->n,
                          slice_version(s));
     return atomic_fetch_add_explicit(&s->shared->version, 1, memory_order_relaxed) + 1;
 }
@@ -243,12 +269,16 @@ update_racy(struct slice *s, const void *gradient)
 static bool
 is_stale(const struct slice *s, const struct job *job, uint64_t version)
 {
+    int64_t bound = job->params.max_staleness;
+    double set;
+
     if (version >= slice_version(s))
         return false;
     if (job->params.consistency == DT_SYNC)
         return true;
-    return job->params.max_staleness >= 0 &&
-           slice_version(s) - version > (uint64_t)job->params.max_staleness;
+    if (setting_at(&job->max_staleness, setting_step(s, job), &set))
+        bound = (int64_t)set;
+    return bound >= 0 && slice_version(s) - version > (uint64_t)bound;
 }
 
 /* Asynchronous: an update of its own, at arrival. An abstention changes nothing. */
@@ -259,14 +289,14 @@ apply_at_once(struct slice *s, struct job *job, struct push_row *row, const stru
     struct dt_block *b;
 
     if (p->gradient && s->shared) {
-        *version = update_racy(s, p->gradient);
+        *version = update_racy(s, job, p->gradient);
     } else if (p->gradient) {
         b = writable(s, job->pool);
         if (!b) {
             *failed = true;
             return DT_FATE_NONE;
         }
-        update(s, b, p->gradient, slice_version(s) - p->version);
+        update(s, job, b, p->gradient, slice_version(s) - p->version);
         *version = ++s->own_version;
     }
     return store_fate(row, p, DT_FATE_APPLIED, *version);
@@ -365,7 +395,7 @@ apply_round(struct slice *s, struct job *job)
     if (!b)
         return false;
     accumulator_reduce(&s->round, (enum dt_reduce)job->params.reduce, s->n);
-    update(s, b, s->round.sum->data, 0);
+    update(s, job, b, s->round.sum->data, 0);
     return true;
 }
 
@@ -383,7 +413,7 @@ slice_close_round(struct slice *s, struct job *job)
     struct tally t;
     uint64_t next;
 
-    if (!job->initialised || job->params.consistency != DT_SYNC)
+    if (!job->initialised || job->params.consistency != DT_SYNC || slice_version(s) >= job->hold)
         return false;
     t = count_members(s, job);
     if (t.members == 0) {

@@ -48,5 +48,6 @@ variable_deinit(struct variable *v)
     for (i = 0; i < v->n_slices; i++)
         slice_destroy(v->slices[i]);
     free(v->slices);
+    setting_deinit(&v->lr);
     memset(v, 0, sizeof(*v));
 }

@@ -8,11 +8,13 @@
 #include <stdint.h>
 
 #include "psd/store/declared.h"
+#include "psd/store/setting.h"
 #include "psd/store/slice.h"
 
 struct variable {
     const struct declared_variable *declared; /* borrowed */
     struct optimizer optimizer;
+    struct setting lr; /* the operator's, beside what was declared */
     uint32_t n_slices;
     struct slice **slices; /* owned; NULL where the home is another shard */
 };

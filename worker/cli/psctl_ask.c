@@ -191,6 +191,8 @@ await(struct psctl *c, uint64_t request, struct dt_buffer *body, struct dt_error
         while (dt_dealer_recv(c->dealer, &msg) == DT_OK) {
             bool ours = decode(&msg, request, &head, body);
 
+            if (ours) /* the fields stand in the message */
+                c->answer = dt_head_u64(&head, UINT64_MAX, 0);
             dt_message_deinit(&msg);
             if (ours)
                 return judge(c, &head, err);
@@ -264,5 +266,18 @@ psctl_ask_placement(struct psctl *c, const struct dt_placement *m, struct dt_buf
     dt_placement_encode(&header, c->next_request, m);
     s = ask(c, &header, body, err);
     dt_buffer_deinit(&header);
+    return s;
+}
+
+enum dt_status
+psctl_ask_set(struct psctl *c, const struct dt_admin_set *m, uint64_t *from, struct dt_error *err)
+{
+    struct dt_buffer header = {0};
+    enum dt_status s;
+
+    dt_admin_set_encode(&header, c->next_request, m);
+    s = ask(c, &header, NULL, err);
+    dt_buffer_deinit(&header);
+    *from = c->answer;
     return s;
 }

@@ -10,6 +10,7 @@
 #include "proto/base/error.h"
 #include "proto/net/dealer.h"
 #include "proto/wire/placement.h"
+#include "proto/wire/set.h"
 #include "proto/wire/stats.h"
 
 struct psctl {
@@ -17,6 +18,7 @@ struct psctl {
     struct dt_context *context; /* owned */
     struct dt_dealer *dealer;   /* owned */
     uint64_t next_request;
+    uint64_t answer; /* first field of the last answer, where it is a number */
 };
 
 /* `endpoint` NULL: the only *.sock in the admin directories on which somebody listens; none is DT_E_UNAVAILABLE, several are
@@ -29,6 +31,9 @@ void psctl_close(struct psctl *c);
 enum dt_status psctl_ask_status(struct psctl *c, struct dt_buffer *body, struct dt_error *err);
 enum dt_status psctl_ask_kick(struct psctl *c, const char *job, uint32_t rank,
                               struct dt_error *err);
+/* *from: the step from which on it counts. */
+enum dt_status psctl_ask_set(struct psctl *c, const struct dt_admin_set *m, uint64_t *from,
+                             struct dt_error *err);
 enum dt_status psctl_ask_placement(struct psctl *c, const struct dt_placement *m,
                                    struct dt_buffer *body, struct dt_error *err);
 enum dt_status psctl_ask_shutdown(struct psctl *c, struct dt_error *err);

@@ -1,5 +1,5 @@
 /*
- * psctl_main.c - psctl: status, placement, kick, shutdown over a psd's admin socket. One thread.
+ * psctl_main.c - psctl: status, placement, kick, set, shutdown over a psd's admin socket. One thread.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -12,14 +12,17 @@
 #include "proto/base/standard.h"
 #include "worker/cli/psctl_ask.h"
 #include "worker/cli/psctl_placement.h"
+#include "worker/cli/psctl_set.h"
 #include "worker/cli/psctl_status.h"
 
 #define EXIT_USAGE 64
 
 struct settings {
     struct dt_options_head head;
-    char *admin; /* owned */
-    char *job;   /* owned */
+    char *admin;     /* owned */
+    char *job;       /* owned */
+    char *variable;  /* owned */
+    int64_t at_step; /* -1: as soon as can be */
     bool json;
     bool help;
     bool version;
@@ -37,7 +40,22 @@ static const struct dt_option table[] = {
      .scope = DT_OPT_CLI,
      .offset = offsetof(struct settings, job),
      .arg = "JOB",
-     .help = "kick: the job (default: the only one); placement: the job (default: all)"},
+     .help = "kick, set: the job (default: the only one); placement: the job (default: all)"},
+    {.name = "variable",
+     .type = DT_OPT_STRING,
+     .scope = DT_OPT_CLI,
+     .offset = offsetof(struct settings, variable),
+     .arg = "NAME",
+     .help = "set lr: of this variable (default: of all)"},
+    {.name = "at-step",
+     .type = DT_OPT_I64,
+     .scope = DT_OPT_CLI,
+     .offset = offsetof(struct settings, at_step),
+     .def = "-1",
+     .min = -1,
+     .max = 1e15,
+     .arg = "N",
+     .help = "set: from this step on; -1: as soon as can be"},
     {.name = "json",
      .type = DT_OPT_FLAG,
      .scope = DT_OPT_CLI,
@@ -99,7 +117,8 @@ command_status(struct psctl *c, const struct settings *s, char **args, struct dt
 
 /* The name of the only job, or an error that names them all. */
 static enum dt_status
-choose_job(const json_t *status, char name[DT_MAX_NAME + 1], struct dt_error *err)
+choose_job(const json_t *status, const char *command, char name[DT_MAX_NAME + 1],
+           struct dt_error *err)
 {
     const json_t *jobs = json_object_get(status, "jobs");
     struct dt_buffer names = {0};
@@ -108,7 +127,7 @@ choose_job(const json_t *status, char name[DT_MAX_NAME + 1], struct dt_error *er
     json_t *v;
 
     if (json_array_size(jobs) == 0)
-        return dt_fail(err, DT_E_USAGE, "kick: psd has no job");
+        return dt_fail(err, DT_E_USAGE, "%s: psd has no job", command);
     json_array_foreach(jobs, i, v)
     {
         const char *text = json_string_value(json_object_get(v, "name"));
@@ -118,22 +137,36 @@ choose_job(const json_t *status, char name[DT_MAX_NAME + 1], struct dt_error *er
     }
     s = json_array_size(jobs) == 1
             ? DT_OK
-            : dt_fail(err, DT_E_USAGE, "kick: psd has several jobs, choose one with --job: %s",
-                      dt_buffer_str(&names));
+            : dt_fail(err, DT_E_USAGE, "%s: psd has several jobs, choose one with --job: %s",
+                      command, dt_buffer_str(&names));
     dt_buffer_deinit(&names);
     return s;
 }
 
 static enum dt_status
-find_only_job(struct psctl *c, char name[DT_MAX_NAME + 1], struct dt_error *err)
+find_only_job(struct psctl *c, const char *command, char name[DT_MAX_NAME + 1],
+              struct dt_error *err)
 {
     json_t *status = NULL;
     enum dt_status s = fetch_status(c, &status, err);
 
     if (s == DT_OK)
-        s = choose_job(status, name, err);
+        s = choose_job(status, command, name, err);
     json_decref(status);
     return s;
+}
+
+/* The job of --job, or the only one. */
+static enum dt_status
+find_job(struct psctl *c, const struct settings *s, const char *command, char name[DT_MAX_NAME + 1],
+         struct dt_error *err)
+{
+    if (!s->job)
+        return find_only_job(c, command, name, err);
+    if (strlen(s->job) > DT_MAX_NAME)
+        return dt_fail(err, DT_E_USAGE, "%s: the job's name is too long", command);
+    snprintf(name, DT_MAX_NAME + 1, "%s", s->job);
+    return DT_OK;
 }
 
 /* Prints what was done: a sentence, or {"ok": true, ...}. */
@@ -151,17 +184,12 @@ static enum dt_status
 command_kick(struct psctl *c, const struct settings *s, char **args, struct dt_error *err)
 {
     char name[DT_MAX_NAME + 1], sentence[DT_MAX_NAME + 64];
-    enum dt_status code = DT_OK;
+    enum dt_status code;
     uint64_t rank;
 
     if (!dt_parse_u64(args[0], &rank) || rank >= DT_MAX_RANKS)
         return dt_fail(err, DT_E_USAGE, "kick: %s is no rank (0 to %d)", args[0], DT_MAX_RANKS - 1);
-    if (s->job && strlen(s->job) > DT_MAX_NAME)
-        return dt_fail(err, DT_E_USAGE, "kick: the job's name is too long");
-    if (s->job)
-        snprintf(name, sizeof(name), "%s", s->job);
-    else
-        code = find_only_job(c, name, err);
+    code = find_job(c, s, "kick", name, err);
     if (code == DT_OK)
         code = psctl_ask_kick(c, name, (uint32_t)rank, err);
     if (code != DT_OK)
@@ -170,6 +198,31 @@ command_kick(struct psctl *c, const struct settings *s, char **args, struct dt_e
              name);
     print_done(s, json_pack("{s:b, s:s, s:I}", "ok", 1, "job", name, "rank", (json_int_t)rank),
                sentence);
+    return DT_OK;
+}
+
+static enum dt_status
+command_set(struct psctl *c, const struct settings *s, char **args, struct dt_error *err)
+{
+    struct dt_admin_set m;
+    struct dt_buffer sentence = {0};
+    uint64_t from;
+    enum dt_status code = set_parse(args[0], s->variable, s->at_step, &m, err);
+
+    if (code == DT_OK)
+        code = find_job(c, s, "set", m.job, err);
+    if (code == DT_OK)
+        code = psctl_ask_set(c, &m, &from, err);
+    if (code != DT_OK)
+        return code;
+    dt_buffer_printf(&sentence, "%s of job %s%s%s is %s from step %llu on", m.key, m.job,
+                     m.variable[0] ? ", " : "", m.variable, strchr(args[0], '=') + 1,
+                     (unsigned long long)from);
+    print_done(s,
+               json_pack("{s:b, s:s, s:s, s:f, s:s, s:I}", "ok", 1, "job", m.job, "key", m.key,
+                         "value", m.value, "variable", m.variable, "step", (json_int_t)from),
+               dt_buffer_str(&sentence));
+    dt_buffer_deinit(&sentence);
     return DT_OK;
 }
 
@@ -259,6 +312,8 @@ static const struct command {
      "placement [JOB]   the variables of all jobs or of one, and which shard holds them"},
     {"kick", 1, 1, "one argument, the rank", command_kick,
      "kick RANK         take a worker out of its job"},
+    {"set", 1, 1, "one argument, KEY=VALUE", command_set,
+     "set KEY=VALUE     lr or max-staleness of a live job, from a step on"},
     {"shutdown", 0, 0, "no argument", command_shutdown, "shutdown          stop psd cleanly"},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -304,7 +359,7 @@ unknown_command(const char *name, struct dt_error *err)
     }
     return near ? dt_fail(err, DT_E_USAGE, "unknown command %.64s; did you mean %s?", name, near)
                 : dt_fail(err, DT_E_USAGE,
-                          "unknown command %.64s: status, placement, kick or shutdown", name);
+                          "unknown command %.64s: status, placement, kick, set or shutdown", name);
 }
 
 static enum dt_status
@@ -314,8 +369,9 @@ find_command(char **args, const struct command **found, struct dt_error *err)
     size_t i;
 
     if (!args || !args[0])
-        return dt_fail(err, DT_E_USAGE,
-                       "no command: status, placement, kick RANK or shutdown (see --help)");
+        return dt_fail(
+            err, DT_E_USAGE,
+            "no command: status, placement, kick RANK, set KEY=VALUE or shutdown (see --help)");
     while (args[1 + n])
         n++;
     for (i = 0; i < N_COMMANDS; i++) {

@@ -97,6 +97,19 @@ print_counters(const json_t *counters, FILE *out)
         fputc('\n', out);
 }
 
+/* What the operator has set. */
+static void
+print_set(const json_t *set, FILE *out)
+{
+    fprintf(out, "  set %s=%.9g", body_text(set, "key"),
+            json_number_value(json_object_get(set, "value")));
+    if (body_text(set, "variable")[0]) {
+        fputs(" of ", out);
+        print_clean(body_text(set, "variable"), out);
+    }
+    fprintf(out, " from step %lld on\n", body_number(set, "step"));
+}
+
 static void
 print_job(const json_t *job, FILE *out)
 {
@@ -115,6 +128,8 @@ print_job(const json_t *job, FILE *out)
         fputs(")", out);
     }
     fputc('\n', out);
+    list = json_object_get(job, "sets");
+    json_array_foreach(list, i, v) print_set(v, out);
     list = json_object_get(job, "members");
     json_array_foreach(list, i, v) print_member(v, out);
     list = json_object_get(job, "waiting");

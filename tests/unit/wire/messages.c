@@ -3,6 +3,7 @@
  * fields, ranges.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 #include "tests/unit/wire/samples.h"
@@ -438,6 +439,36 @@ Test(messages, kick)
     dt_kick_encode(&b, 1, &m);
     head = decode(&b);
     cr_assert_eq(dt_kick_decode(&head, &got), DT_R_BAD_VALUE);
+    dt_buffer_deinit(&b);
+}
+
+Test(messages, admin_set)
+{
+    struct dt_admin_set m = {"fashion", "lr", 0.01, "dense/kernel", 500}, got;
+    struct dt_buffer b = {0};
+    struct dt_head head;
+
+    dt_admin_set_encode(&b, 1, &m);
+    cr_assert_eq(dt_head_decode(&head, b.data, b.len), DT_OK);
+    cr_assert_eq(dt_admin_set_decode(&head, &got), DT_OK);
+    cr_expect_str_eq(got.job, m.job);
+    cr_expect_str_eq(got.key, m.key);
+    cr_expect_str_eq(got.variable, m.variable);
+    cr_expect_eq(got.value, m.value);
+    cr_expect_eq(got.step, m.step);
+    dt_buffer_deinit(&b);
+    m.value = (double)INFINITY;
+    dt_admin_set_encode(&b, 1, &m);
+    cr_assert_eq(dt_head_decode(&head, b.data, b.len), DT_OK);
+    cr_assert_eq(dt_admin_set_decode(&head, &got), DT_R_MALFORMED);
+    dt_buffer_deinit(&b);
+    dt_head_request(&b, DT_OP_ADMIN_SET, 1, 0, 3); /* variable and step have defaults */
+    dt_write_str(&b, "fashion");
+    dt_write_str(&b, "max_staleness");
+    dt_write_i64(&b, -1);
+    cr_assert_eq(dt_head_decode(&head, b.data, b.len), DT_OK);
+    cr_assert_eq(dt_admin_set_decode(&head, &got), DT_OK);
+    cr_expect(got.value == -1 && !got.variable[0] && got.step == DT_NO_VERSION);
     dt_buffer_deinit(&b);
 }
 

@@ -198,6 +198,21 @@ add_members(struct samples *s)
 }
 
 static void
+add_sets(struct samples *s)
+{
+    struct dt_admin_set full = {.value = -1e300, .step = UINT64_MAX - 1};
+    const struct dt_admin_set least = {
+        .job = "j", .key = "lr", .value = 0.5, .step = DT_NO_VERSION};
+
+    fill_text(full.job, sizeof(full.job), 'j');
+    fill_text(full.key, sizeof(full.key), 'k');
+    fill_text(full.variable, sizeof(full.variable), 'v');
+    dt_set_encode(add(s, "set", DECODE_SET), 1, 2, &(struct dt_set){"stop_step", UINT64_MAX});
+    dt_admin_set_encode(add(s, "admin-set-full", DECODE_ADMIN_SET), UINT64_MAX, &full);
+    dt_admin_set_encode(add(s, "admin-set-least", DECODE_ADMIN_SET), 1, &least);
+}
+
+static void
 add_control(struct samples *s)
 {
     struct dt_kick kick = {.rank = DT_MAX_RANKS - 1};
@@ -209,6 +224,7 @@ add_control(struct samples *s)
     dt_kick_encode(add(s, "kick", DECODE_KICK), 7, &kick);
     fill_text(placement.job, sizeof(placement.job), 'p');
     dt_placement_encode(add(s, "placement", DECODE_PLACEMENT), 8, &placement);
+    add_sets(s);
     dt_declare_encode(add(s, "declare", DECODE_HEAD), 1, 2);
     dt_simple_encode(add(s, "stats", DECODE_HEAD), DT_OP_STATS, 1, 2);
     dt_simple_encode(add(s, "admin-status", DECODE_HEAD), DT_OP_ADMIN_STATUS, 1, 0);
@@ -396,6 +412,8 @@ decode_small(enum decoder decoder, struct dt_head *head)
     struct dt_init_done done;
     struct dt_kick kick;
     struct dt_placement placement;
+    struct dt_admin_set admin_set;
+    struct dt_set set;
     enum dt_status status = DT_OK;
 
     switch (decoder) {
@@ -410,6 +428,15 @@ decode_small(enum decoder decoder, struct dt_head *head)
     case DECODE_KICK:
         status = dt_kick_decode(head, &kick);
         must(status != DT_OK || (kick.job[0] && kick.rank < DT_MAX_RANKS));
+        return status;
+    case DECODE_SET:
+        status = dt_set_decode(head, &set);
+        must(status != DT_OK || set.key[0]);
+        return status;
+    case DECODE_ADMIN_SET:
+        status = dt_admin_set_decode(head, &admin_set);
+        must(status != DT_OK ||
+             (admin_set.job[0] && admin_set.key[0] && isfinite(admin_set.value)));
         return status;
     case DECODE_PLACEMENT:
         status = dt_placement_decode(head, &placement);

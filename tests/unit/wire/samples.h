@@ -11,6 +11,7 @@
 #include "proto/wire/member.h"
 #include "proto/wire/params.h"
 #include "proto/wire/placement.h"
+#include "proto/wire/set.h"
 #include "proto/wire/stats.h"
 
 enum decoder { /* the first byte of a fuzz input, modulo N_DECODERS */
@@ -27,6 +28,8 @@ enum decoder { /* the first byte of a fuzz input, modulo N_DECODERS */
                DECODE_DECLARATIONS,
                DECODE_SKIP,
                DECODE_PLACEMENT,
+               DECODE_SET,
+               DECODE_ADMIN_SET,
                N_DECODERS
 };
 

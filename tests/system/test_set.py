@@ -1,0 +1,86 @@
+"""psctl set on a live job: the learning rate changes exactly at the named step on all shards, it is logged and shown;
+the bound on staleness of an asynchronous job; what psd and psctl refuse."""
+import json
+import os
+import subprocess
+
+import numpy
+
+import harness
+import weights
+from harness import expect
+
+STEPS = 60
+
+
+def psctl(psd, *args, code=0):
+    argv = [harness.program("psctl"), "--admin", psd.admin, *map(str, args)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=harness.LONG, check=False)
+    expect(done.returncode == code, f"{argv} ended with {done.returncode}, not {code}: {done.stdout}{done.stderr}")
+    return done.stdout if code == 0 else done.stderr
+
+
+def running(psd, steps):
+    harness.wait_until(lambda: psd.status()["jobs"] and psd.job()["step"] >= steps, f"step {steps} has come")
+
+
+def test_rate_at_a_step(bench):
+    """The toy: dL/da = dL/db = a + b - 100; a and b are on different shards."""
+    psd = bench.psd(shards=2)
+    path = os.path.join(bench.dir, "w")
+    workers = [bench.train(psd, rank, 2, "--lr", "0.01", "--steps", STEPS, "--step-delay", 60,
+                           *(["--save", path] if rank == 0 else [])) for rank in range(2)]
+    running(psd, 2)
+    said = psctl(psd, "--at-step", 40, "set", "lr=0.02")
+    expect(said == "lr of job j is 0.02 from step 40 on\n", said)
+    near = json.loads(psctl(psd, "--json", "--variable", "b", "set", "lr=0.005"))
+    expect(near["ok"] and near["step"] >= 4 and near["variable"] == "b", f"{near}")
+    job = psd.job()
+    expect(job["sets"] == [{"key": "lr", "value": 0.02, "variable": "", "step": 40},
+                           {"key": "lr", "value": 0.005, "variable": "b", "step": near["step"]}], f"{job['sets']}")
+    text = psctl(psd, "status")
+    expect("  set lr=0.02 from step 40 on\n" in text, text)
+    expect(f"  set lr=0.005 of b from step {near['step']} on\n" in text, text)
+    expect("has passed" in psctl(psd, "--at-step", 1, "set", "lr=1", code=64), "step 1 has passed")
+    for worker in workers:
+        worker.expect_exit(0)
+    a = b = 0.0
+    for t in range(STEPS):
+        g = a + b - 100
+        a -= (0.02 if t >= 40 else 0.01) * g
+        b -= (0.02 if t >= 40 else 0.005 if t >= near["step"] else 0.01) * g
+    got = weights.load(path)
+    expect(near["step"] < 40, "the machine is too slow for this test")
+    expect(numpy.allclose(got["a"], a, rtol=1e-5) and numpy.allclose(got["b"], b, rtol=1e-5),
+           f"a = {got['a']}, not {a}; b = {got['b']}, not {b}")
+    expect("the operator sets lr to 0.02 from step 40 on" in psd.err(), "it is logged")
+
+
+def test_staleness(bench):
+    psd = bench.psd()
+    workers = [bench.train(psd, rank, 2, "--algorithm", "hogwild", "--steps", 100, "--step-delay", 20) for rank in range(2)]
+    running(psd, 2)
+    said = psctl(psd, "--job", "j", "set", "max-staleness=0")
+    expect(said.startswith("max_staleness of job j is 0 from step "), said)
+    psctl(psd, "--at-step", 10**6, "set", "lr=0.001")
+    harness.wait_until(lambda: psd.job()["counters"]["stale"] > 0, "a push is refused as too old", 60)
+    for worker in workers:
+        worker.kill()
+
+
+def test_refusals(bench):
+    psd = bench.psd()
+    expect("psd has no job" in psctl(psd, "set", "lr=1", code=64), "no job")
+    worker = bench.train(psd, 0, 1, "--steps", 10000, "--step-delay", 50, "--lr-schedule", "piecewise:5=0.1")
+    running(psd, 1)
+    for args, word in ((["set"], "KEY=VALUE"), (["set", "lr"], "use lr=RATE"), (["set", "momentum=1"], "use lr=RATE"),
+                       (["set", "lr=fast"], "is no number"), (["set", "lr=-1"], "names its rates itself"),
+                       (["set", "max-staleness=1"], "is not asynchronous"), (["--at-step", "x", "set", "lr=1"], "at-step"),
+                       (["--variable", "c", "set", "lr=1"], "no variable c"),
+                       (["--job", "other", "set", "lr=1"], "there is no job other")):
+        said = psctl(psd, *args, code=64)
+        expect(word in said, f"{args}: {said}")
+    worker.kill()
+
+
+harness.main(test_rate_at_a_step, test_staleness, test_refusals)
