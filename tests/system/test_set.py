@@ -54,6 +54,7 @@ def test_rate_at_a_step(bench):
     expect(numpy.allclose(got["a"], a, rtol=1e-5) and numpy.allclose(got["b"], b, rtol=1e-5),
            f"a = {got['a']}, not {a}; b = {got['b']}, not {b}")
     expect("the operator sets lr to 0.02 from step 40 on" in psd.err(), "it is logged")
+    psd.stop()
 
 
 def test_staleness(bench):
@@ -66,6 +67,7 @@ def test_staleness(bench):
     harness.wait_until(lambda: psd.job()["counters"]["stale"] > 0, "a push is refused as too old", 60)
     for worker in workers:
         worker.kill()
+    psd.stop()
 
 
 def test_refusals(bench):
@@ -81,6 +83,7 @@ def test_refusals(bench):
         said = psctl(psd, *args, code=64)
         expect(word in said, f"{args}: {said}")
     worker.kill()
+    psd.stop()
 
 
 harness.main(test_rate_at_a_step, test_staleness, test_refusals)

@@ -405,7 +405,9 @@ run(const struct settings *s, char **args, struct dt_error *err)
 static int
 exit_code(enum dt_status code)
 {
-    return code == DT_R_NO_JOB || code == DT_R_BAD_VALUE ? EXIT_USAGE : dt_status_exit_code(code);
+    if (code == DT_R_NO_JOB || code == DT_R_NO_VARIABLE || code == DT_R_BAD_VALUE)
+        return EXIT_USAGE;
+    return dt_status_exit_code(code);
 }
 
 int
