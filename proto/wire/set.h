@@ -5,7 +5,8 @@
  * keys, of a worker: "stop_step": the global step at which workers stop; the least one that was set counts.
  *
  * ADMIN_SET  request [job, key, value float64, variable, step]  reply [step from which on it counts]
- * keys, of the operator: "lr" of one variable or of all (""), "max_staleness" of an asynchronous job. step nil or
+ * keys, of the operator: "lr" of one variable or of all (""), "max_staleness" of an asynchronous job, "staleness_bound"
+ * of an ssp job. step nil or
  * missing: as soon as can be.
  */
 #ifndef DT_WIRE_SET_H

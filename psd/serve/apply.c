@@ -249,7 +249,7 @@ apply_set(struct shard *shard, struct view *v, struct mail *m, struct outbox *ou
 
     if (!strcmp(m->set.key, "max_staleness"))
         ok = setting_add(&v->job->max_staleness, m->set.from, m->set.value);
-    else
+    else if (!strcmp(m->set.key, "lr"))
         for (i = 0; i < v->job->n_variables; i++) {
             if (set_concerns(&m->set, &v->job->variables[i]))
                 ok = setting_add(&v->job->variables[i].lr, m->set.from, m->set.value) && ok;

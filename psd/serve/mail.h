@@ -33,7 +33,7 @@ enum mail_type {
 };
 
 struct control_set {                /* a change of a setting by the operator; set.c */
-    char key[24];                   /* "lr", "max_staleness" */
+    char key[24];                   /* "lr", "max_staleness", "staleness_bound" */
     char variable[DT_MAX_NAME + 1]; /* lr: "" is for all */
     double value;
     uint64_t from; /* the step from which on it counts */

@@ -84,14 +84,29 @@ check_staleness(const struct dt_admin_set *m, const struct job *job, struct dt_e
 {
     if (m->variable[0])
         return dt_fail(err, DT_R_BAD_VALUE, "max_staleness is of the job, not of a variable");
-    if (job->params.consistency != DT_ASYNC)
+    if (job->params.consistency == DT_SYNC)
         return dt_fail(err, DT_R_BAD_VALUE,
-                       "max_staleness: job %s is not asynchronous, its staleness is not bounded "
-                       "by psd",
+                       "max_staleness: job %s is not asynchronous, it drops every past version",
                        job->name);
     if (!(m->value == floor(m->value)) || m->value < -1 || m->value > MOST_STALENESS)
         return dt_fail(err, DT_R_BAD_VALUE,
                        "max_staleness is %g, must be a whole number, or -1 for any", m->value);
+    return DT_OK;
+}
+
+/* ssp: all shards read one number, so it counts at once. */
+static enum dt_status
+check_bound(const struct dt_admin_set *m, const struct job *job, struct dt_error *err)
+{
+    if (job->params.consistency != DT_SSP)
+        return dt_fail(err, DT_R_BAD_VALUE, "staleness_bound: job %s is not ssp", job->name);
+    if (m->variable[0] || m->step != DT_NO_VERSION)
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "staleness_bound is of the job and counts at once: leave variable and step "
+                       "out");
+    if (!(m->value == floor(m->value)) || m->value < 0 || m->value > (double)DT_MAX_CLOCK)
+        return dt_fail(err, DT_R_BAD_VALUE, "staleness_bound is %g, must be a whole number",
+                       m->value);
     return DT_OK;
 }
 
@@ -133,9 +148,11 @@ check(const struct dt_admin_set *m, const struct control_job *job, struct dt_err
         status = check_lr(m, j, err);
     else if (!strcmp(m->key, "max_staleness"))
         status = check_staleness(m, j, err);
+    else if (!strcmp(m->key, "staleness_bound"))
+        status = check_bound(m, j, err);
     else
-        return dt_fail(err, DT_R_BAD_VALUE, "SET: unknown key %s; known: lr, max_staleness",
-                       m->key);
+        return dt_fail(err, DT_R_BAD_VALUE,
+                       "SET: unknown key %s; known: lr, max_staleness, staleness_bound", m->key);
     return status == DT_OK ? check_step(m, job, err) : status;
 }
 
@@ -271,6 +288,8 @@ handle_admin_set(struct call *c)
     set.from = m.step != DT_NO_VERSION ? m.step : 0;
     if (set.from < view_step(job->view) + (sync ? 2 : 0)) /* as for a JOIN: two steps ahead */
         set.from = view_step(job->view) + (sync ? 2 : 0);
+    if (!strcmp(set.key, "staleness_bound")) /* MAIL_SET makes every shard look at who waits */
+        atomic_store(&job->shared->staleness_bound, (uint64_t)set.value);
     job->set_under_way = true;
     post(c->shard, sync ? MAIL_HOLD : MAIL_SET, &c->to, job->id, &set, c->now, c->out);
 }

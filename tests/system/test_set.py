@@ -70,12 +70,26 @@ def test_staleness(bench):
     psd.stop()
 
 
+def test_bound_of_ssp(bench):
+    """Rank 0 waits for a slow one in each step, until the bound is larger than what is left."""
+    psd = bench.psd(shards=2)
+    fast, slow = (bench.train(psd, rank, 2, "--algorithm", "ssp", "--staleness-bound", 0, "--steps", 40,
+                              *(["--step-delay", 1000] if rank else [])) for rank in range(2))
+    running(psd, 1)
+    expect(fast.is_alive(), "it waits")
+    psctl(psd, "set", "staleness-bound=1000")
+    fast.expect_exit(0)
+    expect(slow.is_alive(), "and then no more")
+    slow.kill()
+    psd.stop()
+
+
 def test_refusals(bench):
     psd = bench.psd()
     expect("psd has no job" in psctl(psd, "set", "lr=1", code=64), "no job")
     worker = bench.train(psd, 0, 1, "--steps", 10000, "--step-delay", 50, "--lr-schedule", "piecewise:5=0.1")
     running(psd, 1)
-    for args, word in ((["set"], "KEY=VALUE"), (["set", "lr"], "use lr=RATE"), (["set", "momentum=1"], "use lr=RATE"),
+    for args, word in ((["set"], "KEY=VALUE"), (["set", "lr"], "use lr=RATE,"), (["set", "momentum=1"], "use lr=RATE,"),
                        (["set", "lr=fast"], "is no number"), (["set", "lr=-1"], "names its rates itself"),
                        (["set", "max-staleness=1"], "is not asynchronous"), (["--at-step", "x", "set", "lr=1"], "at-step"),
                        (["--variable", "c", "set", "lr=1"], "no variable c"),
@@ -86,4 +100,4 @@ def test_refusals(bench):
     psd.stop()
 
 
-harness.main(test_rate_at_a_step, test_staleness, test_refusals)
+harness.main(test_rate_at_a_step, test_staleness, test_bound_of_ssp, test_refusals)

@@ -313,7 +313,7 @@ static const struct command {
     {"kick", 1, 1, "one argument, the rank", command_kick,
      "kick RANK         take a worker out of its job"},
     {"set", 1, 1, "one argument, KEY=VALUE", command_set,
-     "set KEY=VALUE     lr or max-staleness of a live job, from a step on"},
+     "set KEY=VALUE     lr, max-staleness or staleness-bound of a live job, from a step on"},
     {"shutdown", 0, 0, "no argument", command_shutdown, "shutdown          stop psd cleanly"},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

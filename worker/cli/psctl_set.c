@@ -10,7 +10,8 @@
 
 static const struct {
     const char *word, *key; /* on the command line, on the wire */
-} keys[] = {{"lr", "lr"}, {"max-staleness", "max_staleness"}};
+} keys[] = {
+    {"lr", "lr"}, {"max-staleness", "max_staleness"}, {"staleness-bound", "staleness_bound"}};
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
 static enum dt_status
@@ -24,7 +25,8 @@ take_key(const char *text, size_t length, struct dt_admin_set *out, struct dt_er
             return DT_OK;
         }
     }
-    return dt_fail(err, DT_E_USAGE, "set %.64s: use lr=RATE or max-staleness=N", text);
+    return dt_fail(err, DT_E_USAGE, "set %.64s: use lr=RATE, max-staleness=N or staleness-bound=N",
+                   text);
 }
 
 enum dt_status
@@ -35,7 +37,8 @@ set_parse(const char *text, const char *variable, int64_t at_step, struct dt_adm
 
     memset(out, 0, sizeof(*out));
     if (!equals)
-        return dt_fail(err, DT_E_USAGE, "set %.64s: use lr=RATE or max-staleness=N", text);
+        return dt_fail(err, DT_E_USAGE,
+                       "set %.64s: use lr=RATE, max-staleness=N or staleness-bound=N", text);
     if (take_key(text, (size_t)(equals - text), out, err) != DT_OK)
         return err->code;
     if (!dt_parse_double(equals + 1, &out->value))

@@ -310,6 +310,28 @@ Test(set, the_bound_on_staleness)
     cluster_destroy(f.c);
 }
 
+Test(set, the_bound_of_ssp)
+{
+    struct dt_admin_set m = {
+        .job = JOB, .key = "staleness_bound", .value = 1, .step = DT_NO_VERSION};
+    struct fixture f;
+
+    start(&f, DT_SSP, DT_LOCK_SLICE, 1);
+    cr_expect_eq(set(&f, m), 0);
+    m.value = 0.5;
+    refused(&f, m, DT_R_BAD_VALUE, "must be a whole number");
+    m.value = -1;
+    refused(&f, m, DT_R_BAD_VALUE, "must be a whole number");
+    m.value = 2;
+    m.step = 5;
+    refused(&f, m, DT_R_BAD_VALUE, "counts at once");
+    cluster_destroy(f.c);
+    start(&f, DT_ASYNC, DT_LOCK_SLICE, 1);
+    m.step = DT_NO_VERSION;
+    refused(&f, m, DT_R_BAD_VALUE, "is not ssp");
+    cluster_destroy(f.c);
+}
+
 /* What was declared, and the job's parameters, are compared as they were. */
 Test(set, who_comes_later_declares_what_was_declared)
 {
@@ -335,7 +357,7 @@ Test(set, refusals)
     refused(&f, lr_at(1e39, 5), DT_R_BAD_VALUE, "finite");
     refused(&f, lr_at(1, UINT64_MAX - 1), DT_R_BAD_VALUE, "not a step");
     strcpy(m.key, "momentum");
-    refused(&f, m, DT_R_BAD_VALUE, "known: lr, max_staleness");
+    refused(&f, m, DT_R_BAD_VALUE, "known: lr, max_staleness, staleness_bound");
     strcpy(m.key, "max_staleness");
     refused(&f, m, DT_R_BAD_VALUE, "is not asynchronous");
     strcpy(m.job, "other");
