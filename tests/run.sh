@@ -5,7 +5,7 @@
 #
 # All tests run from the build with sanitizers; those that train at length use the release binaries.
 #   --fast      without the tests labelled slow, from the release build (under a minute once built)
-#   --slow      the tests labelled slow alone
+#   --slow      the tests labelled slow alone, with PyTorch and scikit-learn to compare with
 #   --preset    run everything from this build (it alone is built)
 #   --no-build  neither packages nor build: what is there is tested
 # The test fresh runs this script once more, with --fast, in a clone in a Debian that has nothing yet. PSD_FRESH has
@@ -17,13 +17,14 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 
 preset=
 fast=false
+peers=false
 filter=()
 prepare=true
 rest=()
 while [ $# -gt 0 ]; do
     case $1 in
     --fast) fast=true filter=(-LE slow) ;;
-    --slow) filter=(-L slow) ;;
+    --slow) peers=true filter=(-L slow) ;;
     --no-build) prepare=false ;;
     --preset)
         [ $# -gt 1 ] || { echo "error: --preset needs a name" >&2; exit 64; }
@@ -68,6 +69,10 @@ if $prepare; then
     packages_install "${packages_build[@]}" "${packages_test[@]}" || exit 1
     packages_install "${packages_data[@]}" ||
         echo "The tests on ${packages_data[*]} will be skipped."
+    if $peers; then
+        packages_install "${packages_peers[@]}" ||
+            echo "The tests with ${packages_peers[*]} will be skipped."
+    fi
     for name in "${presets[@]}"; do
         build "$name"
     done

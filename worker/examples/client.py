@@ -163,7 +163,7 @@ class Client:
                        for index, variable, homes in msgpack.unpackb(body) for i, shard in enumerate(homes)]
         tail = [len(self.values), self.mark]
         if self.call((0, INIT_DONE, [False, *tail], []))[0][0][0] == GRANTED:  # the first values are ours to give
-            self.call(*((shard, INIT, [[[variable, i]]], [bytes(part.nbytes)])
+            self.call(*((shard, INIT, [[[variable, i]]], [part.tobytes()])
                         for shard, variable, i, part, _ in self.slices))
             self.call((0, INIT_DONE, [True, *tail], []))
 
