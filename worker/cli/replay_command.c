@@ -282,6 +282,8 @@ save(struct playing *g, struct dt_error *err)
         if (g->ranks[i] == g->s->rank)
             p = g->players[i];
     }
+    if (!p) /* check_save has seen it */
+        return DT_OK;
     free(p->header.s.save);
     p->header.s.save = strdup(g->s->save);
     if (!p->header.s.save)

@@ -301,7 +301,7 @@ enum dtw_status
 dtw_declare(struct dtw_client *client, const struct dtw_variable *variable, unsigned *index,
             struct dtw_error *err)
 {
-    struct dt_declaration decl;
+    struct dt_declaration decl = {.n_dims = 0};
     uint32_t n_parts = 1;
     enum dtw_status status = client_enter(client, err);
 

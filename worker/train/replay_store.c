@@ -166,8 +166,8 @@ replay_store_name(const struct replay_store *s, uint64_t i)
 {
     static _Thread_local char text[DT_MAX_NAME + 64];
     const struct record_slice *k = &s->slices[i];
+    unsigned long long start = k->start, end = k->start + k->n;
 
-    snprintf(text, sizeof(text), "%s[%llu..%llu)", s->names[k->variable],
-             (unsigned long long)k->start, (unsigned long long)(k->start + k->n));
+    snprintf(text, sizeof(text), "%s[%llu..%llu)", s->names[k->variable], start, end);
     return text;
 }

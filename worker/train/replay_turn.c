@@ -20,11 +20,11 @@ replay_fail(struct replay *r, const char *fmt, ...)
 {
     va_list ap;
 
-    if (!r->failed) {
-        va_start(ap, fmt);
-        vsnprintf(r->text, sizeof(r->text), fmt, ap);
-        va_end(ap);
-    }
+    if (r->failed)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(r->text, sizeof(r->text), fmt, ap);
+    va_end(ap);
     r->failed = true;
     pthread_cond_broadcast(&r->moved);
 }
