@@ -49,6 +49,10 @@ static const char *const not_local[] = {"algorithm",
                                         "steps",
                                         "step-delay",
                                         "deterministic",
+                                        "locking",
+                                        "staleness-bound",
+                                        "alpha",
+                                        "momentum",
                                         NULL};
 static const struct settings_route to_local = {settings_compare, settings_run, not_local};
 
