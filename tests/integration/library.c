@@ -34,7 +34,7 @@ train(void *arg)
     for (; step < w->steps; step = result.step) {
         cr_assert_eq(dtw_step(c, (const float *const *)gradients, values, 10, 1, &result, &err),
                      DTW_OK, "%s", err.text);
-        cr_assert_eq(result.accumulated, result.n_slices);
+        cr_assert_eq(result.accumulated + result.duplicate, result.n_slices);
         cr_assert_eq(result.step, step + 1);
     }
     w->result = values[w->n - 1][w->elements - 1];
@@ -200,7 +200,7 @@ Test(library, a_copy_frees_the_buffers_at_once_and_abstaining_moves_on)
     cr_assert_eq(dtw_push_copy(c, (const float *const *)gradients, 1, 1, &push, &err), DTW_OK);
     gradients[0][0] = 1000;
     cr_assert_eq(dtw_wait(push, 10000, &result, &err), DTW_OK, "%s", err.text);
-    cr_assert_eq(result.accumulated, 1);
+    cr_assert_eq(result.accumulated + result.duplicate, 1);
     house_pull(c, values, 1);
     cr_assert_eq(values[0][0], -2);
     cr_assert_eq(dtw_step(c, NULL, values, 0, 0, &result, &err), DTW_OK, "%s", err.text);

@@ -55,7 +55,8 @@ train(void *arg)
     for (i = 0; i < STEPS; i++) {
         cr_assert_eq(dtw_step(c, (const float *const *)gradients, values, 1, 1, &result, &err),
                      DTW_OK, "%s", err.text);
-        cr_assert_eq(result.accumulated, result.n_slices);
+        /* a push that is sent again, on a slow machine, is told apart */
+        cr_assert_eq(result.accumulated + result.duplicate, result.n_slices);
         look(values);
     }
     if (w->rank == 0) {
@@ -99,5 +100,9 @@ Test(whole, variables_are_pulled_whole)
 
 Test(whole, with_locking_slice_the_same_load_shows_slices_of_different_age)
 {
-    cr_assert_gt(count_torn("slice"), 0, "else the other test shows nothing");
+    int seen = 0, i;
+
+    for (i = 0; seen == 0 && i < 20; i++)
+        seen = count_torn("slice");
+    cr_assert_gt(seen, 0, "else the other test shows nothing");
 }
