@@ -35,8 +35,9 @@ train(void *arg)
         if (result.staleness > w->staleness)
             w->staleness = result.staleness;
     }
+    /* the global step would count a push that another shard has still before it */
     if (w->rank == 0) {
-        cr_assert_eq(dtw_wait_step(c, 3 * STEPS, 30000, &err), DTW_OK, "%s", err.text);
+        cr_assert_eq(dtw_wait_step(c, UINT64_MAX, 30000, &err), DTW_OK, "%s", err.text);
         cr_assert_eq(dtw_global_step(c), 3 * STEPS);
         house_pull(c, values, 0);
         cr_assert_eq(values[0][0], 3 * STEPS, "every update once");

@@ -59,8 +59,9 @@ train(void *arg)
         cr_assert_eq(result.accumulated + result.duplicate, result.n_slices);
         look(values);
     }
+    /* the global step would count a push that another shard has still before it */
     if (w->rank == 0) {
-        cr_assert_eq(dtw_wait_step(c, WORKERS * STEPS, 60000, &err), DTW_OK, "%s", err.text);
+        cr_assert_eq(dtw_wait_step(c, UINT64_MAX, 60000, &err), DTW_OK, "%s", err.text);
         house_pull(c, values, 0);
         cr_assert_eq(values[1][ELEMENTS - 1], WORKERS * STEPS, "every update once");
     }

@@ -39,6 +39,13 @@ def test_two_replicas_are_two_workers(bench):
         expect(together["replicas"] == replicas, f"{together}")
 
 
+def test_a_rank_rate_counts_once(bench):
+    """ssgd-diff-lr: w -= sum of lr_k * g_k; replicas change g_k, a mean, and not lr_k."""
+    _, far = run(bench, 2, 2, "--algorithm", "ssgd", "--lr", "0.2", "--steps", 20)
+    _, near = run(bench, 2, 2, "--algorithm", "ssgd-diff-lr", "--lr-per-rank", "0.1,0.1", "--steps", 20)
+    expect_equal(near, far, "ssgd-diff-lr, 0.1 and 0.1, and ssgd at 0.2")
+
+
 def test_a_network(bench):
     args = ("--algorithm", "ssgd", "--lr", "0.05", "--steps", 40)
     _, far = run(bench, 3, 1, *args, model="mlp:16")

@@ -87,8 +87,12 @@ exchange_push_pull(struct loop *l, const struct loop_batch *batch, struct dtw_re
 {
     const struct link *k = &l->plan.link;
     const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
+    unsigned count = batch->n_batches;
 
     if (l->under_way)
         return overlap_finish(l, r);
-    return k->ops->step(k->self, g, l->next, batch->n_rows, batch->n_batches, r, &l->err);
+    /* psd sums count * (lr_k * g_k): a rank's rate counts once, however many replicas made its gradient */
+    if (l->plan.algorithm->has_rank_rates && count > 1)
+        count = 1;
+    return k->ops->step(k->self, g, l->next, batch->n_rows, count, r, &l->err);
 }
