@@ -17,8 +17,8 @@
 #include "worker/train/model.h"
 
 /* What run's settings get otherwise than as they are. */
-static const char *const set_by_compare[] = {"algorithm", "json", NULL};
-static const struct settings_route to_run = {settings_compare, settings_run, set_by_compare};
+#define N_SET_BY_COMPARE 2
+static const char *const set_by_compare[N_SET_BY_COMPARE + 1] = {"algorithm", "json", NULL};
 
 /* What concerns psd, its jobs and what goes between: nothing to a process that trains alone. */
 static const char *const not_local[] = {"algorithm",
@@ -60,6 +60,65 @@ is_local(const struct algorithm *a)
     return !algorithm_needs_ps(a);
 }
 
+static bool
+looks_ahead(const struct algorithm *a)
+{
+    return a->lookahead != LOOKAHEAD_NONE;
+}
+
+static bool
+is_bounded(const struct algorithm *a)
+{
+    return a->consistency == CONSISTENCY_SSP;
+}
+
+static bool
+has_rank_rates(const struct algorithm *a)
+{
+    return a->has_rank_rates;
+}
+
+/* What --help says to belong to some algorithms goes to these, when there is one. Else it is refused with the reason. */
+static const struct {
+    const char *name;
+    bool (*takes)(const struct algorithm *a);
+} of_some[] = {
+    {"alpha", algorithm_is_elastic},
+    {"momentum", looks_ahead},
+    {"staleness-bound", is_bounded},
+    {"lr-per-rank", has_rank_rates},
+};
+#define N_OF_SOME (sizeof(of_some) / sizeof(of_some[0]))
+
+static bool
+is_for_another(const struct compare *c, const struct algorithm *a, size_t option)
+{
+    if (of_some[option].takes(a))
+        return false;
+    for (unsigned i = 0; i < c->n_entries; i++) {
+        if (of_some[option].takes(c->entries[i].algorithm))
+            return true;
+    }
+    return false;
+}
+
+/* All options but those that compare sets, or that another algorithm takes. */
+static bool
+forward_to_run(const struct compare *c, const struct algorithm *a, struct cluster_argv *argv)
+{
+    const char *own[N_SET_BY_COMPARE + N_OF_SOME + 1] = {NULL};
+    const struct settings_route route = {settings_compare, settings_run, own};
+    size_t n = 0;
+
+    for (; set_by_compare[n]; n++)
+        own[n] = set_by_compare[n];
+    for (size_t i = 0; i < N_OF_SOME; i++) {
+        if (is_for_another(c, a, i))
+            own[n++] = of_some[i].name;
+    }
+    return settings_forward(c->s, &route, argv->v, &argv->n, CLUSTER_MAX_ARGV);
+}
+
 /* local takes one batch a step where all workers together take one each. */
 static void
 add_local(struct cluster_argv *argv, const struct settings *s)
@@ -72,18 +131,23 @@ add_local(struct cluster_argv *argv, const struct settings *s)
 
 /* The settings of a run by `a`; settings_run's, to be ended with dt_options_deinit. */
 static enum dt_status
-settings_of(const struct settings *s, const struct algorithm *a, struct settings *out,
+settings_of(const struct compare *c, const struct algorithm *a, struct settings *out,
             struct dt_error *err)
 {
+    const struct settings *s = c->s;
     struct cluster_argv argv = {0};
+    bool forwarded;
 
     *out = (struct settings){0};
     cluster_argv_add(&argv, "run");
     cluster_argv_add(&argv, "--algorithm=%s", a->name);
     if (is_local(a))
         add_local(&argv, s);
-    if (!settings_forward(s, is_local(a) ? &to_local : &to_run, argv.v, &argv.n, CLUSTER_MAX_ARGV))
-        argv.failed = true;
+    if (is_local(a))
+        forwarded = settings_forward(s, &to_local, argv.v, &argv.n, CLUSTER_MAX_ARGV);
+    else
+        forwarded = forward_to_run(c, a, &argv);
+    argv.failed |= !forwarded;
     enum dt_status r = dt_options_init(settings_run, out, err);
     if (r == DT_OK && argv.failed)
         r = dt_fail(err, DT_E_NO_MEMORY, "compare: memory is short");
@@ -94,10 +158,10 @@ settings_of(const struct settings *s, const struct algorithm *a, struct settings
 }
 
 static enum dt_status
-check_entry(const struct settings *s, const struct algorithm *a, struct dt_error *err)
+check_entry(const struct compare *c, const struct algorithm *a, struct dt_error *err)
 {
     struct settings run;
-    enum dt_status r = settings_of(s, a, &run, err);
+    enum dt_status r = settings_of(c, a, &run, err);
 
     dt_options_deinit(settings_run, &run);
     return r;
@@ -120,7 +184,7 @@ add_entry(struct compare *c, const char *name, struct dt_error *err)
     if (c->n_entries == COMPARE_MAX)
         return dt_fail(err, DT_E_USAGE, "--algorithms: more than %d", COMPARE_MAX);
     c->entries[c->n_entries++] = (struct compare_entry){.algorithm = a};
-    return check_entry(c->s, a, err);
+    return DT_OK;
 }
 
 static enum dt_status
@@ -134,6 +198,8 @@ add_entries(struct compare *c, struct dt_error *err)
         r = add_entry(c, algorithm_at(i)->name, err);
     for (unsigned i = 0; r == DT_OK && !all && list[i]; i++)
         r = add_entry(c, list[i], err);
+    for (unsigned i = 0; r == DT_OK && i < c->n_entries; i++)
+        r = check_entry(c, c->entries[i].algorithm, err);
     return r;
 }
 
@@ -265,7 +331,7 @@ train(struct compare *c, const struct algorithm *a, bool slowed, struct compare_
     struct settings s;
     bool done = true;
 
-    enum dt_status r = settings_of(c->s, a, &s, &err);
+    enum dt_status r = settings_of(c, a, &s, &err);
     if (r == DT_OK && slowed)
         r = slow_down(c, &s, &err);
     if (r == DT_OK)

@@ -122,6 +122,20 @@ Test(compare, what_one_algorithm_refuses_is_refused_at_once)
     expect_init(4, (char *[]){name, toy, "--algorithms=ssgd", "--aggregate=1", NULL}, DT_OK);
 }
 
+Test(compare, what_some_algorithms_take_goes_to_these)
+{
+    char *toy = "--model=toy", *name = "compare", *some = "--algorithms=ssgd,eamsgd,easgd,ssp";
+
+    expect_init(4, (char *[]){name, toy, some, "--alpha=.25", NULL}, DT_OK);
+    expect_init(4, (char *[]){name, toy, some, "--alpha=.75", NULL}, DT_E_USAGE); /* of easgd */
+    expect_init(4, (char *[]){name, toy, some, "--momentum=.5", NULL}, DT_OK);
+    expect_init(4, (char *[]){name, toy, some, "--staleness-bound=1", NULL}, DT_OK);
+    expect_init(4, (char *[]){name, toy, some, "--lr-per-rank=.1,.1", NULL}, DT_E_USAGE);
+    expect_init(3, (char *[]){name, toy, "--lr-per-rank=.1,.1", NULL}, DT_OK);
+    expect_init(3, (char *[]){name, toy, "--lr-per-rank=.1", NULL}, DT_E_USAGE);
+    expect_init(4, (char *[]){name, toy, "--algorithms=ssgd,agn", "--alpha=.25", NULL}, DT_E_USAGE);
+}
+
 static struct compare_entry
 entry(const char *name, double loss, double accuracy, double seconds, double growth)
 {
