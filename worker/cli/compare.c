@@ -123,8 +123,10 @@ forward_to_run(const struct compare *c, const struct algorithm *a, struct cluste
 static void
 add_local(struct cluster_argv *argv, const struct settings *s)
 {
-    if (s->steps > 0)
-        cluster_argv_add(argv, "--steps=%llu", (unsigned long long)(s->steps * settings_parts(s)));
+    uint64_t steps = s->steps * settings_parts(s);
+
+    if (steps > 0)
+        cluster_argv_add(argv, "--steps=%llu", (unsigned long long)steps);
     if (s->step_delays)
         cluster_argv_add(argv, "--step-delay=%s", s->step_delays[0]);
 }
