@@ -36,14 +36,15 @@ set_concerns(const struct control_set *set, const struct variable *v)
            optimizer_has_rate(v->declared->decl.optimizer);
 }
 
-/* Of one variable that is meant. A rule without a rate is only passed over when all variables are meant. */
+/* Of one variable that is meant. A rule without a rate is only passed over when all variables are meant; what is on
+ * another ps task, unless it is what was named: parts of one variable are on several. */
 static enum dt_status
 check_variable(const struct dt_admin_set *m, const struct variable *v, struct dt_error *err)
 {
     const char *name = v->declared->decl.name;
 
     if (v->n_slices == 0)
-        return m->variable[0]
+        return !strcmp(m->variable, name)
                    ? dt_fail(err, DT_R_BAD_VALUE, "variable %s is on ps task %u: ask that psd",
                              name, v->declared->decl.task)
                    : DT_OK;

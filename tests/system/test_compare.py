@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import signal
 
 import harness
 from harness import Skipped, expect
@@ -63,4 +64,21 @@ def test_failure_is_told(bench):
     expect(re.search(r"^most reproducible +sagn:", run.out(), re.M), run.out())
 
 
-harness.main(test_json, test_text_and_plot, test_failure_is_told)
+def test_a_gnuplot_that_hangs(bench):
+    """SIGINT ends it and compare; the table is there, no picture and nothing beside its place."""
+    folder = os.path.join(bench.dir, "bin")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "gnuplot"), "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\ntouch {bench.dir}/hangs\nexec sleep 1000\n")
+    os.chmod(os.path.join(folder, "gnuplot"), 0o755)
+    argv = ("compare", *SHORT, "--algorithms", "agn", "--plot", os.path.join(bench.dir, "a.svg"))
+    run = bench.dtworker(*argv, env={"PATH": f"{folder}:{os.environ['PATH']}"})
+    harness.wait_until(lambda: os.path.exists(f"{bench.dir}/hangs"), "gnuplot runs")
+    run.signal(signal.SIGINT)
+    run.expect_exit(-signal.SIGINT, 20)
+    expect("most reproducible" in run.out() and run.err() == "", run.out() + run.err())
+    left = [name for name in os.listdir(bench.dir) if "svg" in name]
+    expect(not left, f"{left}")
+
+
+harness.main(test_json, test_text_and_plot, test_failure_is_told, test_a_gnuplot_that_hangs)

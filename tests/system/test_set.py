@@ -101,4 +101,21 @@ def test_refusals(bench):
     psd.stop()
 
 
-harness.main(test_rate_at_a_step, test_staleness, test_bound_of_ssp, test_refusals)
+def test_parts_on_two_psds(bench):
+    """A variable that is cut: each psd changes the parts that it holds, by the variable's name; a part has one home."""
+    psds = [bench.psd() for _ in range(2)]
+    worker = bench.train(",".join(psd.endpoint for psd in psds), 0, 1, "--data", harness.digits(), "--partition", "fixed:2",
+                         "--steps", 100000, "--step-delay", 20, model="mlp:16")
+    running(psds[0], 1)
+    for psd in psds:
+        said = psctl(psd, "--at-step", 10**6, "--variable", "dense1/kernel", "set", "lr=0.01")
+        expect(said == "lr of job j, dense1/kernel is 0.01 from step 1000000 on\n", said)
+    codes = [subprocess.run([harness.program("psctl"), "--admin", psd.admin, "--variable", "dense1/kernel/part_0", "set", "lr=0.1"],
+                            capture_output=True, timeout=harness.LONG, check=False).returncode for psd in psds]
+    expect(sorted(codes) == [0, 64], f"{codes}")
+    worker.kill()
+    for psd in psds:
+        psd.stop()
+
+
+harness.main(test_rate_at_a_step, test_staleness, test_bound_of_ssp, test_refusals, test_parts_on_two_psds)

@@ -229,11 +229,17 @@ parse_slow(struct compare *c, struct dt_error *err)
     return DT_OK;
 }
 
+bool
+compare_has_accuracy(const struct compare *c)
+{
+    return strcmp(c->s->model, "toy") != 0 && model_target(c->s->model) != DATASET_NUMBERS;
+}
+
 enum dt_status
 compare_init(struct compare *c, const struct settings *s, struct dt_error *err)
 {
     *c = (struct compare){.s = s, .target = NAN};
-    if (s->target > 0 && strcmp(s->model, "toy") != 0 && model_target(s->model) == DATASET_NUMBERS)
+    if (s->target > 0 && !compare_has_accuracy(c))
         return dt_fail(err, DT_E_USAGE, "--model %s has no accuracy: leave --target out", s->model);
     if (s->target > 0)
         c->target = s->target;

@@ -39,13 +39,16 @@ struct compare {
     uint64_t slow_ms;
     unsigned n_entries;
     struct compare_entry entries[COMPARE_MAX]; /* [0]: local */
-    double target;                             /* of accuracy; NAN: the model has none */
-    int code;                                  /* of the first run that failed */
+    double target; /* of accuracy; NAN: the model has none, or local failed */
+    int code;      /* of the first run that failed */
 };
 
 /* What is compared. DT_E_USAGE, also when one of the algorithms refuses an option. */
 enum dt_status compare_init(struct compare *c, const struct settings *s, struct dt_error *err);
 void compare_deinit(struct compare *c);
+
+/* Does the model have one? */
+bool compare_has_accuracy(const struct compare *c);
 
 /* Run all, one after the other, and print their rows as they come (text; --json: nothing). False: a signal came.
  * Blocks until then; what went wrong in a run is in its code and has been said. */

@@ -99,9 +99,10 @@ advise_fast(const struct compare *c, struct advice *a)
     if (!isfinite(c->target)) {
         a->answer = least(c, to_end);
         if (a->answer)
-            snprintf(a->why, sizeof(a->why),
-                     "%.2f s to its end%s (the model has no accuracy to aim at)",
-                     to_end(c, a->answer), beside);
+            snprintf(
+                a->why, sizeof(a->why), "%.2f s to its end%s (%s)", to_end(c, a->answer), beside,
+                compare_has_accuracy(c) ? "local failed, so no accuracy to aim at: give --target"
+                                        : "the model has no accuracy to aim at");
     } else {
         a->answer = least(c, to_target);
         if (a->answer)

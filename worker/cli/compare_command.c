@@ -54,7 +54,7 @@ finish(const struct compare *c)
     if (r != DT_OK)
         code = command_fail(r, &err);
     r = c->s->plot ? draw(c, &err) : DT_OK;
-    return r != DT_OK ? command_fail(r, &err) : code;
+    return r != DT_OK && !stop_signal() ? command_fail(r, &err) : code;
 }
 
 int
@@ -78,5 +78,5 @@ compare_command(struct settings *s, char **positional)
     compare_deinit(&c);
     if (r != DT_OK)
         return command_fail(r, &err);
-    return done ? code : stop_raise();
+    return done && !stop_signal() ? code : stop_raise();
 }

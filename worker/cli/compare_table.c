@@ -15,17 +15,11 @@ put(FILE *out, int width, int decimals, double x)
         fprintf(out, " | %*s", width, "-");
 }
 
-/* 0 where there is no accuracy: then the loss on the test rows. */
-static bool
-has_accuracy(const struct compare *c)
-{
-    return isfinite(c->target) || isfinite(c->entries[0].even.report.test_accuracy);
-}
-
+/* Where the model has no accuracy: the loss on the test rows. */
 static double
 quality(const struct compare *c, const struct compare_run *r)
 {
-    return has_accuracy(c) ? r->report.test_accuracy : r->report.test_loss;
+    return compare_has_accuracy(c) ? r->report.test_accuracy : r->report.test_loss;
 }
 
 static void
@@ -79,7 +73,8 @@ void
 compare_table_head(const struct compare *c, FILE *out)
 {
     fprintf(out, "| %-13s | %8s | %8s | %8s | %9s | %7s", "algorithm",
-            has_accuracy(c) ? "accuracy" : "test", "loss", "seconds", "samples/s", "x local");
+            compare_has_accuracy(c) ? "accuracy" : "test", "loss", "seconds", "samples/s",
+            "x local");
     put_target_head(c, out);
     fprintf(out, " | %9s | %6s | %7s | %9s", "staleness", "stale", "partial", "MB");
     if (c->s->repeat > 1)
@@ -124,7 +119,7 @@ compare_slow_head(const struct compare *c, FILE *out)
     fprintf(out, "\nRank %u waits %llu ms in each step:\n\n", c->slow_rank,
             (unsigned long long)c->slow_ms);
     fprintf(out, "| %-13s | %8s | %8s | %8s | %8s | %6s", "algorithm",
-            has_accuracy(c) ? "accuracy" : "test", "loss", "all, s", "fast, s", "grows");
+            compare_has_accuracy(c) ? "accuracy" : "test", "loss", "all, s", "fast, s", "grows");
     put_target_head(c, out);
     fprintf(out, " | %9s | %6s | %7s |\n", "staleness", "stale", "partial");
     fputs("|---------------|---------:|---------:|---------:|---------:|-------:|------------:|"

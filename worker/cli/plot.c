@@ -16,10 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proto/base/clock.h"
 #include "worker/cli/child.h"
 #include "worker/cli/program.h"
+#include "worker/cli/stop.h"
 
 #define PATH_BYTES 4096
+#define WAIT_MS 100 /* between two looks at the signals */
 
 static const char *
 terminal_of(const char *path)
@@ -150,6 +153,24 @@ script_fd(const char *picture, const char *path, const char *title, const struct
     return fd;
 }
 
+/* Until it ends, a signal asks to stop or it is too late; then it is stopped. What stopped it, or NULL. */
+static const char *
+wait_for(struct child *child)
+{
+    int64_t deadline = dt_deadline(dt_now_ms(), PLOT_MS);
+    const char *why = NULL;
+
+    while (!why && !children_wait(child, 1, WAIT_MS)) {
+        if (stop_signal())
+            why = "a signal asked to stop";
+        else if (dt_now_ms() >= deadline)
+            why = "gnuplot did not end";
+    }
+    if (why)
+        children_stop(child, 1, SIGTERM, 1000);
+    return why;
+}
+
 static enum dt_status
 run_gnuplot(int script, const char *path, struct dt_error *err)
 {
@@ -166,8 +187,9 @@ run_gnuplot(int script, const char *path, struct dt_error *err)
         close(null_fd);
     if (r != DT_OK)
         return r;
-    if (!children_wait(&child, 1, PLOT_MS))
-        children_stop(&child, 1, SIGTERM, 1000);
+    const char *why = wait_for(&child);
+    if (why)
+        return dt_fail(err, DT_E_IO, "--plot %s: %s", path, why);
     if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0)
         return DT_OK;
     return dt_fail(err, DT_E_IO, "--plot %s: gnuplot ended with %s", path,

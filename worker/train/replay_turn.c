@@ -219,7 +219,8 @@ are_values_recorded(struct replay_rank *k, const struct replay_exchange *x)
         return true;
     replay_fail(r,
                 "rank %u, exchange %llu: the values pulled have other bits than what was "
-                "recorded, although their versions are the same",
+                "recorded, although their versions are the same: was a rate changed by psctl "
+                "meanwhile?",
                 k->rank, (unsigned long long)k->record.number - 1);
     return false;
 }

@@ -192,7 +192,7 @@ Test(compare, advice_follows_from_what_was_measured)
 
 Test(compare, what_was_not_measured_is_not_answered)
 {
-    struct settings s = {.repeat = 1, .workers = 2};
+    struct settings s = {.model = "linear", .repeat = 1, .workers = 2};
     struct compare c = four(&s);
     struct advice a[ADVICE_N];
 
@@ -206,6 +206,12 @@ Test(compare, what_was_not_measured_is_not_answered)
     c.target = (double)NAN;
     compare_advise(&c, a);
     cr_expect_str_eq(a[ADVICE_FAST].answer->algorithm->name, "agn", "the first at its end");
+    cr_expect_not_null(strstr(a[ADVICE_FAST].why, "the model has no accuracy"), "%s",
+                       a[ADVICE_FAST].why);
+    s.model = "softmax";
+    c.entries[0].even.done = false; /* its accuracy would have been the target */
+    compare_advise(&c, a);
+    cr_expect_not_null(strstr(a[ADVICE_FAST].why, "local failed"), "%s", a[ADVICE_FAST].why);
     compare_deinit(&c);
 }
 
