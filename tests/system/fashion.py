@@ -8,11 +8,11 @@ import harness
 from harness import expect
 
 ALGORITHMS = {"ssgd", "ssgd-diff-lr", "sagn", "hogwild", "downpour", "downpour-easy", "agn", "dynsgd", "easgd",
-              "aeasgd", "eamsgd"}
+              "aeasgd", "eamsgd", "ssp"}
 
 
 def algorithms():
-    """Those of --help that need psd: at least the eleven."""
+    """Those of --help that need psd: at least the twelve."""
     text = subprocess.run([harness.program("dtworker"), "train", "--help"], capture_output=True, text=True,
                           timeout=harness.LONG, check=True).stdout
     found = re.search(r"--algorithm NAME\s+(.*?)\(default", text, re.S)
