@@ -12,12 +12,15 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "proto/base/clock.h"
 #include "psd/daemon/leftovers.h"
 
 #define EXIT_INTERNAL 70
+#define SAME_REQUEST_MS 300
 
 static char stuck_line[128];
 static size_t stuck_bytes;
+static volatile int64_t requested_ms; /* when the first signal came; 0: none yet */
 
 static void
 fill(sigset_t *set)
@@ -82,28 +85,29 @@ arm_deadline(int64_t timeout_ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* The signal comes again when this returns, and has its default action then (SA_RESETHAND). */
+/* One request may come twice at a time, as from timeout(1): that is no second one. A stop that no signal began (--once,
+ * psctl) takes the first one as the request that it fulfils. */
 static void
-end_now(int number)
+stop_again(int number)
 {
+    int64_t now = dt_now_ms();
+
+    if (requested_ms == 0)
+        requested_ms = now;
+    if (now - requested_ms < SAME_REQUEST_MS)
+        return;
     leftovers_remove();
-    raise(number);
+    signal(number, SIG_DFL);
+    raise(number); /* comes when this returns */
 }
 
-static void
-take_note(int number)
-{
-    (void)number;
-}
-
-/* A stop that no signal began (--once, psctl) takes the first one as the request that it fulfils. */
 static void
 arm_second_signal(bool by_signal)
 {
     struct sigaction action = {0};
 
-    action.sa_handler = by_signal ? end_now : take_note;
-    action.sa_flags = (int)SA_RESETHAND;
+    requested_ms = by_signal ? dt_now_ms() : 0;
+    action.sa_handler = stop_again;
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
 }

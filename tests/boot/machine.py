@@ -142,6 +142,7 @@ class Machine:
         self.root = os.path.join(self.dir, "root")
         self.log_path = os.path.join(self.dir, "console")
         self.nspawn = self.leader = None
+        remove_groups(own_groups())  # of one that was killed: systemd-nspawn would refuse to start beside them
         self.groups_before = own_groups()
         os.mkdir(self.root)
         try:

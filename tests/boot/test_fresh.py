@@ -39,6 +39,7 @@ class Fresh:
 
     def __init__(self, cache):
         archive = machine.archive_of(cache, ())
+        machine.remove_groups(machine.own_groups())  # of one that was killed
         self.groups_before = machine.own_groups()
         self.name = f"psd-fresh-{os.getpid()}"
         self.dir = tempfile.mkdtemp(prefix="psd-fresh-")

@@ -48,7 +48,7 @@ expect "psctl --json st" "status"
 expect "psctl status --js" "--json"
 expect "psctl --admin x k" "kick"
 # Each command of the library of commands has all its options.
-for row in "psd:" "dtworker:train" "dtworker:run" "dtworker:compare" "dtworker:eval" "dtworker:check" "psctl:"; do
+for row in "psd:" "dtworker:train" "dtworker:run" "dtworker:compare" "dtworker:replay" "dtworker:eval" "dtworker:check" "psctl:"; do
     program=${row%%:*} command=${row##*:}
     help=$("$2/$program" $command --help | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+')
     expect "$program $command --" "$(echo $help)"

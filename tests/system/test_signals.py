@@ -49,6 +49,25 @@ def test_worker(bench):
     psd.stop()
 
 
+def test_twice_at_a_time(bench):
+    """timeout(1) signals its child and then its group: that is one request, and it is done in full."""
+    saved = os.path.join(bench.dir, "w.safetensors")
+    worker = bench.dtworker("train", "--algorithm", "local", "--model", "toy", *FOREVER, "--save", saved)
+    psd = bench.psd(ipc=True)
+    trains = bench.train(psd, 0, 1, *FOREVER)
+    harness.wait_until(lambda: is_training(psd), "it trains")
+    for process in (worker, trains):
+        process.signal(signal.SIGTERM)
+        process.signal(signal.SIGTERM)
+        process.expect_exit(-signal.SIGTERM, 20)
+    expect(os.path.getsize(saved) > 0, "the values are saved")
+    os.unlink(saved)
+    psd.signal(signal.SIGTERM)
+    psd.signal(signal.SIGTERM)
+    psd.expect_exit(0, 20)
+    bench.expect_no_files()
+
+
 def test_second_term(bench):
     """A stop that waits for acknowledgements is ended at once by a second TERM; no socket and no lock remains."""
     psd = bench.psd(ipc=True, shards=2, stop_timeout="60s")
@@ -81,4 +100,4 @@ def test_stale_ipc(bench):
 
 test_stale_ipc.allow_files = (r"\.lock$", r"\.admin")  # of the psd that was killed
 
-harness.main(test_idle_psd, test_psd_while_training, test_worker, test_second_term, test_stale_ipc)
+harness.main(test_idle_psd, test_psd_while_training, test_worker, test_twice_at_a_time, test_second_term, test_stale_ipc)

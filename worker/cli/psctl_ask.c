@@ -47,6 +47,10 @@ is_gone(const char *path)
 static enum dt_status
 none_found(size_t n_gone, const char *where, struct dt_error *err)
 {
+    if (access("/run/psd", R_OK | X_OK) != 0 && errno == EACCES)
+        return dt_fail(err, DT_E_DENIED,
+                       "/run/psd: %s: psd's admin sockets are for root and the group psd",
+                       strerror(errno));
     if (n_gone > 0)
         return dt_fail(err, DT_E_UNAVAILABLE,
                        "no psd found: nobody listens on %s in %s, its psd is gone; name another "
@@ -107,9 +111,14 @@ find_endpoint(char *out, struct dt_error *err)
 static enum dt_status
 check_exists(const char *endpoint, struct dt_error *err)
 {
-    if (strncmp(endpoint, "ipc://", 6) == 0 && access(endpoint + 6, F_OK) != 0)
-        return dt_fail(err, DT_E_UNAVAILABLE, "%s: %s: is psd running there?", endpoint,
+    if (strncmp(endpoint, "ipc://", 6) != 0 || access(endpoint + 6, W_OK) == 0)
+        return DT_OK;
+    if (errno == EACCES)
+        return dt_fail(err, DT_E_DENIED,
+                       "%s: %s: it is for root and for the group of that psd (psd)", endpoint,
                        strerror(errno));
+    return dt_fail(err, DT_E_UNAVAILABLE, "%s: %s: is psd running there?", endpoint,
+                   strerror(errno));
     return DT_OK;
 }
 

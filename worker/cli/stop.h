@@ -1,7 +1,7 @@
 /*
  * stop.h - SIGINT, SIGTERM and SIGHUP ask the program to stop: an eventfd becomes readable and stays so.
  *
- * The first signal asks; a second one of the same kind ends the process at once. Handlers are used, not a
+ * The first signal asks; the same one once more, 0.3 s later or after that, ends the process at once. Handlers are used, not a
  * signalfd, because OpenBLAS starts threads before main with the signals open. One object a process.
  */
 #ifndef CLI_STOP_H

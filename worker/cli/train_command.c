@@ -231,7 +231,7 @@ train(struct training *t)
         if (s == DTW_INTERRUPTED)
             return 0;
         if (s != DTW_OK) {
-            dt_log(DT_LOG_ERR, "%s", lib.text[0] ? lib.text : dtw_strerror(s));
+            dt_log(DT_LOG_ERR, "%s%s", lib.text[0] ? lib.text : dtw_strerror(s), advice_of(s));
             return exit_code_of(s);
         }
     }

@@ -137,7 +137,7 @@ judge(const struct training *t)
     switch (r->end) {
     case LOOP_NOT_FINITE:
     case LOOP_FAILED:
-        dt_log(DT_LOG_ERR, "%s", r->text);
+        dt_log(DT_LOG_ERR, "%s%s", r->text, advice_of(r->status));
         return exit_code_of(r->status);
     case LOOP_STOPPED:
         dt_log(DT_LOG_NOTICE, "stopped by a signal at step %llu of %llu",
