@@ -50,6 +50,8 @@ static const char *const not_local[] = {"algorithm",
                                         "step-delay",
                                         "deterministic",
                                         "locking",
+                                        "local-optimizer",
+                                        "local-optimizer",
                                         "staleness-bound",
                                         NULL};
 static const struct settings_route to_local = {settings_compare, settings_run, not_local};
@@ -310,6 +312,7 @@ take_result(struct compare *c, const struct algorithm *a, struct cluster *cluste
     run->workers = cluster_detail(cluster);
     run->fast_seconds = compare_fast_seconds(run->workers, c->s->slow ? c->slow_rank : UINT32_MAX);
     run->done = run->code == 0;
+    curve_end(&run->curve, run->report.seconds, run->report.test_accuracy);
 }
 
 /* --slow RANK=MS: the other ranks wait as they do anyway. */

@@ -10,6 +10,8 @@
 #include "worker/cli/compare.h"
 
 #define TOLERATED 0.01 /* of accuracy, beside a slow worker */
+#define NEARLY 1.1     /* times which differ by less are the same: then the better loss counts */
+#define ROUNDING 1e-3  /* losses which differ by less are the same: then the first of the table */
 
 static const struct compare_entry *
 least(const struct compare *c,
@@ -42,11 +44,18 @@ spread_of(const struct compare *c, const struct compare_entry *e)
 }
 
 /* Of the synchronous ones that of the best loss. */
-static double
-sync_loss(const struct compare *c, const struct compare_entry *e)
+static const struct compare_entry *
+best_sync(const struct compare *c)
 {
-    (void)c;
-    return e->even.done && is_sync(e) ? e->even.report.train_loss : (double)NAN;
+    const struct compare_entry *best = NULL;
+
+    for (unsigned i = 1; i < c->n_entries; i++) {
+        const struct compare_entry *e = &c->entries[i];
+        if (e->even.done && is_sync(e) &&
+            (!best || e->even.report.train_loss < best->even.report.train_loss * (1 - ROUNDING)))
+            best = e;
+    }
+    return best;
 }
 
 static void
@@ -62,7 +71,7 @@ advise_reproducible(const struct compare *c, struct advice *a)
             snprintf(a->why, sizeof(a->why), "not known: no algorithm came to its end twice");
         return;
     }
-    a->answer = least(c, sync_loss);
+    a->answer = best_sync(c);
     if (!a->answer)
         snprintf(a->why, sizeof(a->why),
                  "not measured, and none of these is synchronous: --repeat 3 measures it");
@@ -113,16 +122,33 @@ advise_fast(const struct compare *c, struct advice *a)
         snprintf(a->why, sizeof(a->why), "none came to it: train longer, or lower --target");
 }
 
-/* How much longer the others take, unless the accuracy suffers. */
+/* How much longer the others take, unless the accuracy suffers or is not worth it. */
 static double
 harm(const struct compare *c, const struct compare_entry *e)
 {
     const struct report *even = &e->even.report, *slowed = &e->slowed.report;
 
-    (void)c;
     if (isfinite(even->test_accuracy) && slowed->test_accuracy < even->test_accuracy - TOLERATED)
         return NAN;
+    if (isfinite(c->target) && !isfinite(curve_seconds_to(&e->slowed.curve, c->target)))
+        return NAN;
     return compare_growth(e);
+}
+
+/* Of those that take about as long as the best the one of the best loss. */
+static const struct compare_entry *
+most_tolerant(const struct compare *c)
+{
+    const struct compare_entry *first = least(c, harm), *best = first;
+
+    for (unsigned i = 1; first && i < c->n_entries; i++) {
+        const struct compare_entry *e = &c->entries[i];
+        double x = harm(c, e);
+        if (isfinite(x) && x < compare_growth(first) * NEARLY &&
+            e->slowed.report.train_loss < best->slowed.report.train_loss)
+            best = e;
+    }
+    return best;
 }
 
 static void
@@ -133,9 +159,10 @@ advise_tolerant(const struct compare *c, struct advice *a)
         snprintf(a->why, sizeof(a->why), "not measured: give --slow RANK=MS");
         return;
     }
-    a->answer = least(c, harm);
+    a->answer = most_tolerant(c);
     if (!a->answer) {
-        snprintf(a->why, sizeof(a->why), "none keeps its accuracy within %.2f", TOLERATED);
+        snprintf(a->why, sizeof(a->why),
+                 "none reaches the target and keeps its accuracy within %.2f", TOLERATED);
         return;
     }
     const struct report *even = &a->answer->even.report, *slowed = &a->answer->slowed.report;

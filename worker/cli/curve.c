@@ -117,6 +117,13 @@ curve_add(struct curve *c, unsigned rank, const json_t *line)
     add_point(c);
 }
 
+void
+curve_end(struct curve *c, double seconds, double accuracy)
+{
+    c->seconds = fmax(c->seconds, seconds);
+    add_record(c, accuracy);
+}
+
 double
 curve_seconds_to(const struct curve *c, double target)
 {

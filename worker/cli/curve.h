@@ -43,6 +43,8 @@ struct curve {                  /* zero-initialise */
 };
 
 void curve_add(struct curve *c, unsigned rank, const json_t *line);
+/* The training ended with this accuracy (NAN: none). */
+void curve_end(struct curve *c, double seconds, double accuracy);
 /* When an accuracy of `target` was there; NAN: never. */
 double curve_seconds_to(const struct curve *c, double target);
 /* [[seconds, samples, loss], ...], a new array. */

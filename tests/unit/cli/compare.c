@@ -175,10 +175,17 @@ Test(compare, advice_follows_from_what_was_measured)
     compare_advise(&c, a);
     cr_expect_str_eq(a[ADVICE_REPRODUCIBLE].answer->algorithm->name, "ssgd");
     cr_expect_str_eq(a[ADVICE_FAST].answer->algorithm->name, "hogwild", "agn does not reach it");
+    cr_expect_str_eq(a[ADVICE_TOLERANT].answer->algorithm->name, "hogwild",
+                     "agn loses no time, but does not reach the target");
+    c.target = 0.5;
+    compare_advise(&c, a);
     cr_expect_str_eq(a[ADVICE_TOLERANT].answer->algorithm->name, "agn");
-    c.entries[3].slowed.report.test_accuracy = 0.5; /* fast, but worse */
+    c.entries[2].slowed.fast_seconds = 3.15; /* x 1.05, and the better loss */
     compare_advise(&c, a);
     cr_expect_str_eq(a[ADVICE_TOLERANT].answer->algorithm->name, "hogwild");
+    c.entries[2].slowed.report.test_accuracy = 0.75; /* the slow one costs accuracy */
+    compare_advise(&c, a);
+    cr_expect_str_eq(a[ADVICE_TOLERANT].answer->algorithm->name, "agn");
     s.repeat = 2;
     for (unsigned i = 1; i < c.n_entries; i++)
         c.entries[i].n_runs = 2;
