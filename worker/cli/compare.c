@@ -51,7 +51,6 @@ static const char *const not_local[] = {"algorithm",
                                         "deterministic",
                                         "locking",
                                         "local-optimizer",
-                                        "local-optimizer",
                                         "staleness-bound",
                                         NULL};
 static const struct settings_route to_local = {settings_compare, settings_run, not_local};
