@@ -131,6 +131,20 @@ check_step(const struct dt_admin_set *m, const struct control_job *job, struct d
     return DT_OK;
 }
 
+/* The oldest of SETTING_MAX changes goes when one more comes: not while it counts. */
+static enum dt_status
+check_room(const struct dt_admin_set *m, const struct job *job, uint64_t step, struct dt_error *err)
+{
+    bool full = !strcmp(m->key, "max_staleness") && setting_is_full(&job->max_staleness, step);
+    uint32_t i;
+
+    for (i = 0; i < job->n_variables && !strcmp(m->key, "lr"); i++)
+        full = full || setting_is_full(&job->variables[i].lr, step);
+    return full ? dt_fail(err, DT_R_BAD_VALUE, "%d changes of %s of job %s are to come: wait",
+                          SETTING_MAX - 1, m->key, job->name)
+                : DT_OK;
+}
+
 static enum dt_status
 check(const struct dt_admin_set *m, const struct control_job *job, struct dt_error *err)
 {
@@ -154,6 +168,8 @@ check(const struct dt_admin_set *m, const struct control_job *job, struct dt_err
     else
         return dt_fail(err, DT_R_BAD_VALUE,
                        "SET: unknown key %s; known: lr, max_staleness, staleness_bound", m->key);
+    if (status == DT_OK)
+        status = check_room(m, j, view_step(job->view), err);
     return status == DT_OK ? check_step(m, job, err) : status;
 }
 

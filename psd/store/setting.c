@@ -54,6 +54,12 @@ setting_add(struct setting *s, uint64_t from, double value)
 }
 
 bool
+setting_is_full(const struct setting *s, uint64_t step)
+{
+    return s->n == SETTING_MAX && s->changes[1].from > step;
+}
+
+bool
 setting_at(const struct setting *s, uint64_t step, double *value)
 {
     uint32_t at = s->n;

@@ -24,6 +24,8 @@ struct setting {
 void setting_deinit(struct setting *s);
 /* From step `from` on `value` counts; a change at that very step is replaced. False when memory is short. */
 bool setting_add(struct setting *s, uint64_t from, double value);
+/* No room for one more: the oldest is in force at `step`, all others are to come. */
+bool setting_is_full(const struct setting *s, uint64_t step);
 /* The value that counts at `step`; false: what was declared does. */
 bool setting_at(const struct setting *s, uint64_t step, double *value);
 

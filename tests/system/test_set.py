@@ -7,6 +7,7 @@ import subprocess
 import numpy
 
 import harness
+import protocol
 import weights
 from harness import expect
 
@@ -101,6 +102,20 @@ def test_refusals(bench):
     psd.stop()
 
 
+def test_many_changes_to_come(bench):
+    """psd keeps 64 of a variable: the one that counts does not give way to those that are to come."""
+    psd = bench.psd()
+    worker = bench.train(psd, 0, 1, "--steps", 100000, "--step-delay", 20)
+    running(psd, 1)
+    psctl(psd, "set", "lr=0.01")
+    admin = bench.raw(psd, psd.admin)
+    said = [admin.call(36, ["j", "lr", 0.02, "", 10**6 + i]) for i in range(64)]
+    expect([reply.status for reply in said] == [0] * 63 + [protocol.BAD_VALUE], f"{said}")
+    expect("63 changes of lr of job j are to come" in said[-1].text, said[-1].text)
+    worker.kill()
+    psd.stop()
+
+
 def test_parts_on_two_psds(bench):
     """A variable that is cut: each psd changes the parts that it holds, by the variable's name; a part has one home."""
     psds = [bench.psd() for _ in range(2)]
@@ -118,4 +133,5 @@ def test_parts_on_two_psds(bench):
         psd.stop()
 
 
-harness.main(test_rate_at_a_step, test_staleness, test_bound_of_ssp, test_refusals, test_parts_on_two_psds)
+harness.main(test_rate_at_a_step, test_staleness, test_bound_of_ssp, test_refusals, test_many_changes_to_come,
+             test_parts_on_two_psds)
