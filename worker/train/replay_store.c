@@ -143,7 +143,7 @@ replay_store_init(struct replay_store *s, const struct record_slice *slices, uin
     for (uint32_t v = 0; v < s->n_variables; v++) {
         d = &s->declared[v];
         d->shape[0] = 1;
-        snprintf(d->name, sizeof(d->name), "%s", s->names[v]);
+        memcpy(d->name, s->names[v], sizeof(d->name)); /* of the same size */
         if (declared_optimizer(d, &o, &why) != DT_OK)
             return fail(err, DTW_INVALID, why.text);
     }
