@@ -8,6 +8,7 @@
 
 #include "cluster.h"
 #include "proto/wire/set.h"
+#include "psd/store/setting.h"
 
 TestSuite(set, .timeout = 80);
 
@@ -362,8 +363,9 @@ Test(set, refusals)
     refused(&f, m, DT_R_BAD_VALUE, "is not asynchronous");
     strcpy(m.job, "other");
     refused(&f, m, DT_R_NO_JOB, "there is no job other");
-    for (i = 0; i < 100; i++)
+    for (i = 0; i < SETTING_MAX; i++)
         cr_expect_eq(set(&f, lr_at(i, 10 + i)), 10 + i, "many may wait");
+    refused(&f, lr_at(i, 10 + i), DT_R_BAD_VALUE, "are to come: wait");
     cluster_destroy(f.c);
     start(&f, DT_ASYNC, DT_LOCK_SLICE, -1);
     refused(&f, lr_at(1, DT_NO_VERSION), DT_R_BAD_VALUE, "no variable with a rate");
