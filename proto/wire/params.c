@@ -100,11 +100,16 @@ choice_text(const struct row *row, int64_t v)
     return v >= 0 && v < MAX_CHOICES ? row->choices[v] : NULL;
 }
 
-/* The value as a text; NULL: it is a number. */
-static const char *
-value_text(const struct dt_job_params *p, const struct row *row)
+static void
+write_value(struct dt_buffer *body, const struct dt_job_params *p, const struct row *row)
 {
-    return row->text_bytes ? get_text(p, row) : choice_text(row, get(p, row));
+    int64_t v = row->text_bytes ? 0 : get(p, row);
+    const char *text = row->text_bytes ? get_text(p, row) : choice_text(row, v);
+
+    if (text)
+        dt_write_str(body, text);
+    else
+        dt_write_i64(body, v);
 }
 
 void
@@ -114,13 +119,8 @@ dt_job_params_encode(struct dt_buffer *body, const struct dt_job_params *p)
 
     dt_write_map(body, N_ROWS);
     for (i = 0; i < N_ROWS; i++) {
-        const char *text = value_text(p, &table[i]);
-
         dt_write_str(body, table[i].key);
-        if (text)
-            dt_write_str(body, text);
-        else
-            dt_write_i64(body, get(p, &table[i]));
+        write_value(body, p, &table[i]);
     }
 }
 
@@ -233,12 +233,13 @@ dt_job_params_decode(struct dt_job_params *p, const void *body, size_t bytes, st
 static void
 print_value(const struct dt_job_params *p, const struct row *row, char out[32])
 {
-    const char *text = value_text(p, row);
+    int64_t v = row->text_bytes ? 0 : get(p, row);
+    const char *text = row->text_bytes ? get_text(p, row) : choice_text(row, v);
 
     if (text)
         snprintf(out, 32, "%s", *text ? text : "none");
     else
-        snprintf(out, 32, "%" PRId64, get(p, row));
+        snprintf(out, 32, "%" PRId64, v);
 }
 
 static bool

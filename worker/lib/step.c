@@ -73,7 +73,9 @@ dtw_wait_step(struct dtw_client *client, uint64_t step, int64_t timeout_ms, stru
 {
     enum dtw_status status = DTW_OK;
 
-    if (client && step == UINT64_MAX && client_is_ssp(client))
+    if (!client)
+        return client_error(err, DTW_INVALID, "no client");
+    if (step == UINT64_MAX && client_is_ssp(client))
         status = let_all_go(client, timeout_ms, err);
     if (status != DTW_OK)
         return status;
