@@ -317,7 +317,8 @@ def run_readme(bench, text):
             if language == "c":
                 check_c(lines)
             elif language != "sh":
-                expect(language == "text" and heading in ("Design", "Choosing an algorithm"), f"a block of '{language}': how is it to be run?")
+                expect(language == "text" and heading in ("Design", "Choosing an algorithm", "What it costs"),
+                       f"a block of '{language}': how is it to be run?")
                 continue
             else:
                 for number, comment, command in commands(start, lines):
