@@ -60,7 +60,9 @@ class Fresh:
         said = run([*git, "-C", packages.ROOT, "rev-parse", "--short", "HEAD"], check=False)
         if said.returncode != 0:
             raise Skipped(f"fresh: clone: {packages.ROOT} is no repository of git")
-        run([*git, "clone", "--quiet", packages.ROOT, os.path.join(self.root, "psd")], 300)
+        cloned = run([*git, "clone", "--quiet", packages.ROOT, os.path.join(self.root, "psd")], 300, check=False)
+        if cloned.returncode != 0:  # e.g. another user's: git does not let the far end trust it
+            raise Skipped(f"fresh: clone: {cloned.stdout.strip()}")
         changed = run([*git, "-C", packages.ROOT, "status", "--porcelain"]).stdout.splitlines()
         more = f"; {len(changed)} changes that are not committed are not in it" if changed else ""
         say(f"the clone is of {said.stdout.strip()}{more}")
