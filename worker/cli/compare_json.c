@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "worker/cli/compare.h"
-
-static json_t *
-number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
+#include "worker/train/json_out.h"
 
 /* The report of `run`, and what compare makes of it; null where the run failed. */
 static json_t *
@@ -23,7 +18,8 @@ run_json(const struct compare *c, const struct compare_run *r)
         return json_null();
     report.workers_detail = r->workers;
     json_t *o = report_json(&report);
-    json_object_set_new(o, "seconds_to_target", number(curve_seconds_to(&r->curve, c->target)));
+    json_object_set_new(o, "seconds_to_target",
+                        json_number(curve_seconds_to(&r->curve, c->target)));
     json_object_set_new(o, "curve", curve_json(&r->curve));
     return o;
 }
@@ -46,12 +42,12 @@ entry_json(const struct compare *c, const struct compare_entry *e)
 
     json_object_set_new(o, "algorithm", json_string(e->algorithm->name));
     json_object_set_new(o, "exit_code", json_integer(failed->code));
-    json_object_set_new(o, "speed_up", number(speed_up(c, e)));
+    json_object_set_new(o, "speed_up", json_number(speed_up(c, e)));
     json_object_set_new(o, "runs", json_integer(e->n_runs));
-    json_object_set_new(o, "loss_spread", number(e->most_loss - e->least_loss));
+    json_object_set_new(o, "loss_spread", json_number(e->most_loss - e->least_loss));
     json_object_set_new(o, "run", run_json(c, &e->even));
     json_object_set_new(o, "slowed", run_json(c, &e->slowed));
-    json_object_set_new(o, "growth", number(compare_growth(e)));
+    json_object_set_new(o, "growth", json_number(compare_growth(e)));
     return o;
 }
 
@@ -76,19 +72,15 @@ enum dt_status
 compare_write_json(const struct compare *c, FILE *out, struct dt_error *err)
 {
     json_t *o = json_object(), *entries = json_array();
-    enum dt_status s = DT_OK;
 
     for (unsigned i = 0; i < c->n_entries; i++)
         json_array_append_new(entries, entry_json(c, &c->entries[i]));
-    json_object_set_new(o, "target", number(c->target));
+    json_object_set_new(o, "target", json_number(c->target));
     json_object_set_new(o, "slow_rank", c->s->slow ? json_integer(c->slow_rank) : json_null());
     json_object_set_new(o, "algorithms", entries);
     json_object_set_new(o, "recommendations", advice_json(c));
-    errno = 0;
-    if (!o || json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
-        fputc('\n', out) == EOF || fflush(out) != 0)
-        s = dt_fail(err, DT_E_IO, "the report could not be written: %s",
-                    errno ? strerror(errno) : "memory is short");
-    json_decref(o);
-    return s;
+    if (json_put_line(o, out) && fflush(out) == 0)
+        return DT_OK;
+    return dt_fail(err, DT_E_IO, "the report could not be written: %s",
+                   errno ? strerror(errno) : "memory is short");
 }

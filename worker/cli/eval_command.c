@@ -13,6 +13,7 @@
 #include "worker/cli/command.h"
 #include "worker/cli/score.h"
 #include "worker/train/safetensors.h"
+#include "worker/train/json_out.h"
 
 struct evaluation {
     const struct settings *s;
@@ -158,29 +159,21 @@ open_data(struct evaluation *e, struct dt_error *err)
     return DT_OK;
 }
 
-static json_t *
-number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static enum dt_status
 put_json(const struct evaluation *e, struct dt_error *err)
 {
     const struct score *c = &e->score;
-    json_t *o =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "model", meta(e, "model"), "job",
-                  meta(e, "job"), "step", meta(e, "step"), "train_rows",
-                  (json_int_t)e->data.train.n_rows, "test_rows", (json_int_t)e->data.test.n_rows,
-                  "train_loss", number(c->train.loss), "train_accuracy", number(c->train.accuracy),
-                  "test_loss", number(c->test.loss), "test_accuracy", number(c->test.accuracy));
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "model", meta(e, "model"), "job",
+        meta(e, "job"), "step", meta(e, "step"), "train_rows", (json_int_t)e->data.train.n_rows,
+        "test_rows", (json_int_t)e->data.test.n_rows, "train_loss", json_number(c->train.loss),
+        "train_accuracy", json_number(c->train.accuracy), "test_loss", json_number(c->test.loss),
+        "test_accuracy", json_number(c->test.accuracy));
     uint64_t step;
     if (o && dt_parse_u64(meta(e, "step"), &step))
         json_object_set_new(o, "step", json_integer((json_int_t)step));
-    bool bad = !o || json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
-               putchar('\n') == EOF;
-    json_decref(o);
-    return bad ? dt_fail(err, DT_E_IO, "the result could not be written") : DT_OK;
+    return json_put_line(o, stdout) ? DT_OK
+                                    : dt_fail(err, DT_E_IO, "the result could not be written");
 }
 
 /* A model for numbers has no accuracy, a data set maybe no test rows, toy no rows at all. */

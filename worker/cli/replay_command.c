@@ -20,6 +20,7 @@
 #include "worker/cli/row.h"
 #include "worker/cli/same_file.h"
 #include "worker/cli/stop.h"
+#include "worker/train/json_out.h"
 #include "worker/train/replay.h"
 #include "worker/train/safetensors.h"
 
@@ -309,10 +310,8 @@ report(const struct playing *g, struct dt_error *err)
         json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f}", "algorithm", h->s.algorithm, "model",
                   h->s.model, "ranks", (int)g->n, "exchanges", (json_int_t)c.exchanges, "pulls",
                   (json_int_t)c.pulls, "updates", (json_int_t)c.updates, "seconds", g->seconds);
-    bool bad = !o || json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
-               putchar('\n') == EOF;
-    json_decref(o);
-    return bad ? dt_fail(err, DT_E_IO, "the result could not be written") : DT_OK;
+    return json_put_line(o, stdout) ? DT_OK
+                                    : dt_fail(err, DT_E_IO, "the result could not be written");
 }
 
 static enum dt_status

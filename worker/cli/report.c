@@ -10,13 +10,8 @@
 
 #include "proto/base/plural.h"
 
+#include "worker/train/json_out.h"
 #include "worker/train/staleness_json.h"
-
-static json_t *
-number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
 
 static json_t *
 count(uint64_t n)
@@ -56,11 +51,11 @@ report_json(const struct report *r)
     json_object_set_new(o, "replicas", count(r->replicas));
     json_object_set_new(o, "steps", count(r->steps));
     json_object_set_new(o, "samples", count(r->samples));
-    json_object_set_new(o, "seconds", number(r->seconds));
-    json_object_set_new(o, "samples_per_second", number(rate(r)));
-    json_object_set_new(o, "train_loss", number(r->train_loss));
-    json_object_set_new(o, "test_loss", number(r->test_loss));
-    json_object_set_new(o, "test_accuracy", number(r->test_accuracy));
+    json_object_set_new(o, "seconds", json_number(r->seconds));
+    json_object_set_new(o, "samples_per_second", json_number(rate(r)));
+    json_object_set_new(o, "train_loss", json_number(r->train_loss));
+    json_object_set_new(o, "test_loss", json_number(r->test_loss));
+    json_object_set_new(o, "test_accuracy", json_number(r->test_accuracy));
     json_object_set_new(o, "stale_dropped", count(r->stale_dropped));
     json_object_set_new(o, "partial", count(r->partial));
     json_object_set_new(o, "unseen_rows", count(r->unseen_rows));
@@ -133,16 +128,10 @@ report_from_json(struct report *r, const json_t *o)
 enum dt_status
 report_write_json(const struct report *r, FILE *out, struct dt_error *err)
 {
-    enum dt_status s = DT_OK;
-    json_t *o = report_json(r);
-
-    errno = 0;
-    if (!o || json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
-        fputc('\n', out) == EOF || fflush(out) != 0)
-        s = dt_fail(err, DT_E_IO, "the final report could not be written: %s",
-                    errno ? strerror(errno) : "memory is short");
-    json_decref(o);
-    return s;
+    if (json_put_line(report_json(r), out) && fflush(out) == 0)
+        return DT_OK;
+    return dt_fail(err, DT_E_IO, "the final report could not be written: %s",
+                   errno ? strerror(errno) : "memory is short");
 }
 
 static void

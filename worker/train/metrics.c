@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "proto/base/clock.h"
+#include "worker/train/json_out.h"
 #include "worker/train/staleness_json.h"
 
 struct metrics {
@@ -107,23 +108,17 @@ metrics_open_fd(int fd, int64_t interval_ms, struct metrics **out, struct dt_err
     return create(fdopen(fd, "w"), "of --report-fd", interval_ms, out, err);
 }
 
-/* A number, or null where there is none. */
-static json_t *
-number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *
 line_of(const struct loop_point *p, double mean_loss)
 {
     double rate = p->seconds > 0 ? (double)p->samples / p->seconds : 0;
 
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:I, s:f, s:I, s:I, s:o}", "step",
-                     (json_int_t)p->step, "epoch", (json_int_t)p->epoch, "loss", number(p->loss),
-                     "mean_loss", number(mean_loss), "accuracy", number(p->accuracy), "seconds",
-                     p->seconds, "samples", (json_int_t)p->samples, "samples_per_second", rate,
-                     "stale", (json_int_t)p->stale, "partial", (json_int_t)p->partial, "staleness",
+                     (json_int_t)p->step, "epoch", (json_int_t)p->epoch, "loss",
+                     json_number(p->loss), "mean_loss", json_number(mean_loss), "accuracy",
+                     json_number(p->accuracy), "seconds", p->seconds, "samples",
+                     (json_int_t)p->samples, "samples_per_second", rate, "stale",
+                     (json_int_t)p->stale, "partial", (json_int_t)p->partial, "staleness",
                      staleness_json(p->staleness));
 }
 
@@ -157,10 +152,8 @@ metrics_point(struct metrics *m, const struct loop_point *point, bool last)
     json_t *line = line_of(point, m->n_losses ? m->loss_sum / (double)m->n_losses : (double)NAN);
     m->loss_sum = 0;
     m->n_losses = 0;
-    if (!line || json_dumpf(line, m->out, JSON_COMPACT | JSON_REAL_PRECISION(10)) != 0 ||
-        fputc('\n', m->out) == EOF || fflush(m->out) != 0)
+    if (!json_put_line(line, m->out) || fflush(m->out) != 0)
         m->error = errno ? errno : EIO;
-    json_decref(line);
 }
 
 enum dt_status

@@ -50,18 +50,6 @@ changed(const float *w, const float *g, size_t n, const struct extras *e)
     return out;
 }
 
-static void
-expect_equal(const struct state *a, const struct state *b, const char *rule)
-{
-    unsigned i;
-
-    cr_assert_arr_eq(a->w, b->w, a->n * sizeof(float), "%s, n = %zu", rule, a->n);
-    for (i = 0; i < optimizer_n_slots(&a->optimizer); i++)
-        cr_assert_arr_eq(a->slots[i], b->slots[i],
-                         optimizer_slot_elements(&a->optimizer, i, a->n) * sizeof(float),
-                         "%s, slot %u", rule, i);
-}
-
 /* Three updates with extras are three of the bare rule by the changed gradients, bit for bit; `racy` too. */
 static void
 same_as_changed(const char *rule, const struct optimizer_param *extras, size_t n)
@@ -79,10 +67,10 @@ same_as_changed(const char *rule, const struct optimizer_param *extras, size_t n
 
         state_apply(&a, moved);
         state_apply(&b, g2);
-        expect_equal(&a, &b, rule);
+        state_expect_equal(&a, &b, rule);
         if (optimizer_can_race(rule)) {
             optimizer_apply_racy(&racy.optimizer, racy.w, racy.slots, moved, n, step);
-            expect_equal(&racy, &b, rule);
+            state_expect_equal(&racy, &b, rule);
         }
         free(base);
         free(g);
@@ -145,7 +133,7 @@ Test(extras, a_clip_that_is_not_reached_changes_no_bit)
 
     state_apply(&a, g);
     state_apply(&b, g);
-    expect_equal(&a, &b, "adam");
+    state_expect_equal(&a, &b, "adam");
     state_destroy(&a);
     state_destroy(&b);
 }

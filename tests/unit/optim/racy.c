@@ -16,18 +16,6 @@
 TestSuite(racy, .timeout = 120);
 
 static void
-expect_equal(const struct state *a, const struct state *b, const char *rule)
-{
-    unsigned i;
-
-    cr_assert_arr_eq(a->w, b->w, a->n * sizeof(float), "%s, n = %zu", rule, a->n);
-    for (i = 0; i < optimizer_n_slots(&a->optimizer); i++)
-        cr_assert_arr_eq(a->slots[i], b->slots[i],
-                         optimizer_slot_elements(&a->optimizer, i, a->n) * sizeof(float),
-                         "%s, slot %u", rule, i);
-}
-
-static void
 same_bits(const char *rule, const struct optimizer_param *params, size_t n)
 {
     float *w = samples(1, n);
@@ -41,7 +29,7 @@ same_bits(const char *rule, const struct optimizer_param *params, size_t n)
 
         state_apply(&a, g);
         optimizer_apply_racy(&b.optimizer, b.w, b.slots, moved, n, 0);
-        expect_equal(&a, &b, rule);
+        state_expect_equal(&a, &b, rule);
         free(base);
         free(g);
     }

@@ -52,3 +52,15 @@ state_apply(struct state *s, const void *g)
 {
     optimizer_apply(&s->optimizer, s->w, s->w, s->slots, g, s->n, 0);
 }
+
+void
+state_expect_equal(const struct state *a, const struct state *b, const char *rule)
+{
+    unsigned i;
+
+    cr_assert_arr_eq(a->w, b->w, a->n * sizeof(float), "%s, n = %zu", rule, a->n);
+    for (i = 0; i < optimizer_n_slots(&a->optimizer); i++)
+        cr_assert_arr_eq(a->slots[i], b->slots[i],
+                         optimizer_slot_elements(&a->optimizer, i, a->n) * sizeof(float),
+                         "%s, slot %u", rule, i);
+}

@@ -22,4 +22,7 @@ void state_destroy(struct state *s);
 /* One update in place. */
 void state_apply(struct state *s, const void *g);
 
+/* The same bits in values and slots. */
+void state_expect_equal(const struct state *a, const struct state *b, const char *rule);
+
 #endif
