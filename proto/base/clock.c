@@ -15,13 +15,25 @@ dt_now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-double
-dt_now_seconds(void)
+static double
+seconds_of(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double
+dt_now_seconds(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double
+dt_thread_seconds(void)
+{
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int64_t

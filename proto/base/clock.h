@@ -9,8 +9,9 @@
 
 #define DT_FOREVER INT64_MAX
 
-int64_t dt_now_ms(void);     /* CLOCK_MONOTONIC */
-double dt_now_seconds(void); /* the same, as a double, for rates */
+int64_t dt_now_ms(void);        /* CLOCK_MONOTONIC */
+double dt_now_seconds(void);    /* the same, as a double, for rates */
+double dt_thread_seconds(void); /* that this thread has run on a processor */
 int64_t dt_deadline(int64_t now_ms,
                     int64_t timeout_ms); /* now + timeout; timeout < 0: DT_FOREVER; no overflow */
 /* The poll(2) time-out for `deadline`, clamped to [0, 60 000]. */

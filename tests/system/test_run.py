@@ -23,11 +23,15 @@ def test_whole(bench):
     run.expect_exit(0)
     result = run.json()
     for key in ("algorithm", "model", "workers", "ps_tasks", "steps", "samples", "seconds", "samples_per_second",
-                "train_loss", "test_accuracy", "stale_dropped", "partial", "unseen_rows"):
+                "time", "train_loss", "test_accuracy", "stale_dropped", "partial", "unseen_rows"):
         expect(key in result, f"--json has {key}")
     expect(result["steps"] == 75 and result["workers"] == 2 and result["ps_tasks"] == 1, f"result {result}")
     expect(result["samples"] == 5 * 1500, f"each of 1500 rows once an epoch, not {result['samples']}")
     expect(result["test_accuracy"] > 0.8, f"test accuracy {result['test_accuracy']}")
+    time_of = result["time"]
+    expect(abs(sum(time_of.values()) - 1) < 1e-6 and min(time_of.values()) >= 0, f"shares of time {time_of}")
+    expect(time_of["compute"] > 0 and time_of["wait"] > 0, f"both compute and wait for the other: {time_of}")
+    expect(all("compute" in d["time"] for d in result["workers_detail"]), f"{result['workers_detail']}")
     bench.expect_nothing_left()
 
 

@@ -6,6 +6,7 @@
 
 #include "worker/cli/cluster.h"
 #include "worker/train/order.h"
+#include "worker/train/phases_json.h"
 #include "worker/train/staleness_json.h"
 
 /* Rows of a rank in the steps [from, to). */
@@ -65,6 +66,8 @@ add_worker(struct report *all, const struct cluster_worker *w)
     all->unseen_rows += r->unseen_rows;
     all->lives_lost += r->lives_lost;
     all->seconds = fmax(all->seconds, r->seconds);
+    for (unsigned i = 0; i < N_PHASES; i++)
+        all->phases[i] += r->phases[i];
     all->steps = r->steps > all->steps ? r->steps : all->steps;
     all->rows = r->rows > all->rows ? r->rows : all->rows;
     all->counted = all->counted || r->counted;
@@ -119,10 +122,11 @@ detail_of(const struct cluster_worker *w, unsigned rank)
     uint64_t samples = w->has_report ? r->samples : w->samples;
     bool timed = w->has_report && r->seconds > 0;
 
-    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rank", (json_int_t)rank,
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank", (json_int_t)rank,
                      "steps", (json_int_t)steps, "samples", (json_int_t)samples, "seconds",
                      timed ? json_real(r->seconds) : json_null(), "samples_per_second",
-                     timed ? json_real((double)samples / r->seconds) : json_null(), "stale_dropped",
+                     timed ? json_real((double)samples / r->seconds) : json_null(), "time",
+                     timed ? phases_json(r->phases) : json_null(), "stale_dropped",
                      reported(w, r->stale_dropped), "partial", reported(w, r->partial),
                      "lives_lost", reported(w, r->lives_lost), "staleness",
                      staleness_json(staleness_of(w)));

@@ -11,6 +11,7 @@
 #include "proto/base/plural.h"
 
 #include "worker/train/json_out.h"
+#include "worker/train/phases_json.h"
 #include "worker/train/staleness_json.h"
 
 static json_t *
@@ -53,6 +54,7 @@ report_json(const struct report *r)
     json_object_set_new(o, "samples", count(r->samples));
     json_object_set_new(o, "seconds", json_number(r->seconds));
     json_object_set_new(o, "samples_per_second", json_number(rate(r)));
+    json_object_set_new(o, "time", phases_json(r->phases));
     json_object_set_new(o, "train_loss", json_number(r->train_loss));
     json_object_set_new(o, "test_loss", json_number(r->test_loss));
     json_object_set_new(o, "test_accuracy", json_number(r->test_accuracy));
@@ -122,6 +124,7 @@ report_from_json(struct report *r, const json_t *o)
         .pushed_bytes = get_count(o, "pushed_bytes"),
         .pulled_bytes = get_count(o, "pulled_bytes"),
     };
+    phases_from_json(r->phases, json_object_get(o, "time"), r->seconds);
     r->has_staleness = staleness_from_json(&r->staleness, json_object_get(o, "staleness"));
 }
 
@@ -168,6 +171,20 @@ put_staleness(const struct staleness *s, FILE *out)
             (unsigned long long)staleness_percentile(s, 0.99), (unsigned long long)s->max);
 }
 
+/* Of what is trained alone there is no exchange to tell of. */
+static void
+put_time(const struct report *r, FILE *out)
+{
+    double s[N_PHASES];
+
+    if (!phases_shares(r->phases, s))
+        return;
+    fprintf(out, "time           compute %.0f %%", 100 * s[PHASE_COMPUTE]);
+    if (r->ps_tasks > 0)
+        fprintf(out, ", push %.0f %%, wait %.0f %%", 100 * s[PHASE_PUSH], 100 * s[PHASE_WAIT]);
+    fprintf(out, ", other %.0f %%\n", 100 * s[PHASE_OTHER]);
+}
+
 void
 report_write_text(const struct report *r, FILE *out)
 {
@@ -176,6 +193,7 @@ report_write_text(const struct report *r, FILE *out)
     put_quality(r, out);
     fprintf(out, "samples/s      %.0f (%llu samples%s)\n", rate(r), (unsigned long long)r->samples,
             r->rank < 0 ? ", all workers" : "");
+    put_time(r, out);
     if (r->ps_tasks > 0)
         put_drops(r, out);
     if (r->has_staleness)

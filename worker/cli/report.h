@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "proto/base/error.h"
+#include "worker/train/phases.h"
 #include "worker/train/staleness.h"
 
 struct report {
@@ -17,14 +18,15 @@ struct report {
     const char *model;     /* borrowed */
     uint64_t workers;
     uint64_t ps_tasks;
-    int64_t rank;      /* -1: all workers (run) */
-    uint64_t rows;     /* in the training set */
-    uint64_t batch;    /* a worker, replica and step */
-    uint64_t replicas; /* a worker */
-    uint64_t steps;    /* of the job, as far as it went */
-    uint64_t samples;  /* rows pushed */
-    double seconds;    /* of the training loop */
-    double train_loss; /* over all training rows at the final values; NAN: not known */
+    int64_t rank;            /* -1: all workers (run) */
+    uint64_t rows;           /* in the training set */
+    uint64_t batch;          /* a worker, replica and step */
+    uint64_t replicas;       /* a worker */
+    uint64_t steps;          /* of the job, as far as it went */
+    uint64_t samples;        /* rows pushed */
+    double seconds;          /* of the training loop */
+    double phases[N_PHASES]; /* where they went; run: the sum over the workers */
+    double train_loss;       /* over all training rows at the final values; NAN: not known */
     double test_loss;
     double test_accuracy;
     uint64_t stale_dropped; /* pushes dropped whole, told to this worker (run: to all of them) */

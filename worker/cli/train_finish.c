@@ -100,6 +100,7 @@ fill_report(struct training *t)
     f->steps = r->last.step;
     f->samples = r->last.samples;
     f->seconds = r->last.seconds;
+    memcpy(f->phases, r->phases, sizeof(f->phases));
     f->train_loss = score.train.loss;
     f->test_loss = score.test.loss;
     f->test_accuracy = score.test.accuracy;

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "proto/base/clock.h"
 
@@ -175,6 +176,41 @@ not_finite(struct loop *l)
     return LOOP_NOT_FINITE;
 }
 
+/* Without psd there is nothing to wait for. */
+static enum phase
+exchange_phase(const struct loop *l)
+{
+    return algorithm_needs_ps(l->plan.algorithm) ? PHASE_WAIT : PHASE_OTHER;
+}
+
+static enum dtw_status
+exchange_step(struct loop *l, const struct loop_batch *batch)
+{
+    phases_enter(&l->phases, exchange_phase(l));
+    enum dtw_status s = l->exchange->step(l, batch);
+    phases_enter(&l->phases, PHASE_OTHER);
+    return s;
+}
+
+static enum dtw_status
+exchange_within(struct loop *l, const struct loop_batch *batch, uint64_t length)
+{
+    phases_enter(&l->phases, exchange_phase(l));
+    enum dtw_status s = l->exchange->within(l, batch, length);
+    phases_enter(&l->phases, PHASE_OTHER);
+    return s;
+}
+
+/* As long as the imitated machine computes. */
+static bool
+stop_after_delay(struct loop *l)
+{
+    phases_enter(&l->phases, PHASE_COMPUTE);
+    bool stop = stop_wanted(l, l->plan.step_delay_ms);
+    phases_enter(&l->phases, PHASE_OTHER);
+    return stop;
+}
+
 /* One step at the values: its gradient goes into the window of `length` batches. False: it is not finite. */
 static bool
 compute(struct loop *l, uint64_t length, struct loop_batch *batch)
@@ -182,9 +218,12 @@ compute(struct loop *l, uint64_t length, struct loop_batch *batch)
     uint64_t step = l->step + batch->n_steps;
     bool overlaps = batch->n_steps + 1 == length && overlap_begin(l, batch, step);
     bool within = l->exchange->within && batch->n_steps == 0;
+    const float *const *point = window_point(&l->window, l->values);
     struct replicas_sum sum;
 
-    batches_compute(l->batches, step, window_point(&l->window, l->values), &sum);
+    phases_enter(&l->phases, PHASE_COMPUTE);
+    batches_compute(l->batches, step, point, &sum);
+    phases_enter(&l->phases, PHASE_OTHER);
     model_on_ready(l->plan.model, NULL, NULL);
     batch->n_steps++;
     if (sum.n_rows > 0)
@@ -194,7 +233,7 @@ compute(struct loop *l, uint64_t length, struct loop_batch *batch)
     batch->n_rows += sum.n_rows;
     batch->n_batches += sum.n_batches;
     if (within && l->plan.algorithm->order == ORDER_WITHIN)
-        l->within = l->exchange->within(l, batch, length);
+        l->within = exchange_within(l, batch, length);
     if (sum.n_rows > 0 && !overlaps && l->within == DTW_OK) {
         train_extras_clip_norm(&l->plan.extras, l->plan.model, l->gradients);
         window_add(&l->window, l->values, l->gradients);
@@ -227,7 +266,7 @@ compute_window(struct loop *l, struct loop_batch *batch)
     l->within = DTW_OK;
     window_open(&l->window, l->values);
     while (batch->n_steps < length && l->within == DTW_OK) {
-        if (stop_wanted(l, l->plan.step_delay_ms))
+        if (stop_after_delay(l))
             return LOOP_STOPPED;
         if (!compute(l, length, batch)) {
             overlap_cancel(l);
@@ -267,6 +306,8 @@ account(struct loop *l, uint64_t before)
     p->epoch_end = p->epoch > before / l->plan.steps_per_epoch;
     p->accuracy = NAN;
     p->seconds = dt_now_seconds() - l->start;
+    phases_enter(&l->phases, PHASE_OTHER);
+    memcpy(l->result.phases, l->phases.seconds, sizeof(l->result.phases));
 }
 
 static enum loop_end
@@ -292,7 +333,7 @@ one_step(struct loop *l)
     enum loop_end end = compute_window(l, &batch);
     if (end != LOOP_RUNNING)
         return end;
-    enum dtw_status s = l->exchange->step(l, &batch);
+    enum dtw_status s = exchange_step(l, &batch);
     if (s != DTW_OK)
         return end_of(l, s);
     account(l, before);
@@ -312,11 +353,13 @@ loop_begin(struct loop *l)
     struct loop_result *r = &l->result;
 
     r->last.steps = l->plan.steps;
+    r->last.phases = r->phases;
     r->last.loss = r->last.accuracy = NAN;
     if (algorithm_is_async(l->plan.algorithm))
         r->last.staleness = &r->staleness;
     enum dtw_status s = l->exchange->begin(l);
     l->start = dt_now_seconds();
+    phases_start(&l->phases);
     if (s != DTW_OK)
         r->end = end_of(l, s);
     else

@@ -20,6 +20,7 @@
 #include "worker/train/dataset.h"
 #include "worker/train/link.h"
 #include "worker/train/model.h"
+#include "worker/train/phases.h"
 #include "worker/train/staleness.h"
 #include "worker/train/train_extras.h"
 
@@ -32,8 +33,9 @@ struct loop_point {   /* where the training is, after a step */
     double accuracy;  /* on the test rows at an epoch end; NAN elsewhere and without test rows */
     uint64_t samples; /* own rows pushed so far */
     double seconds;   /* since the first values were there */
-    uint64_t stale;   /* own pushes that came too late and were dropped whole */
-    uint64_t partial; /* own pushes of which some slices were dropped */
+    const double *phases; /* where they went, by enum phase (the loop's own) */
+    uint64_t stale;       /* own pushes that came too late and were dropped whole */
+    uint64_t partial;     /* own pushes of which some slices were dropped */
     const struct staleness
         *staleness; /* async: of all own pushes so far (the loop's own); NULL: not async */
 };
@@ -89,7 +91,8 @@ struct loop_result {
     uint64_t lives_lost; /* how often the lease ended */
     uint64_t unseen;     /* own rows of the steps run that were not taken from this process */
     struct staleness staleness; /* async: of the own pushes that were applied */
-    struct loop_point last;     /* its `staleness` ends with the loop */
+    double phases[N_PHASES];    /* seconds until the last step's end */
+    struct loop_point last;     /* its `staleness` and `phases` end with the loop */
 };
 
 struct loop;

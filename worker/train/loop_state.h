@@ -75,10 +75,11 @@ struct loop {
     bool have_values;
     struct dtw_handle *under_way; /* --overlap: the exchange whose gradient is being computed */
     enum dtw_status under_way_status;
-    bool stopped_by_all; /* the job's stop step has come */
-    uint64_t rows_due;   /* own rows of the steps that are over */
-    uint64_t rows_taken; /* of these: in a push that was taken */
-    double start;        /* seconds */
+    bool stopped_by_all;  /* the job's stop step has come */
+    uint64_t rows_due;    /* own rows of the steps that are over */
+    uint64_t rows_taken;  /* of these: in a push that was taken */
+    double start;         /* seconds */
+    struct phases phases; /* since then */
     struct dtw_error err;
     struct loop_result result;
 };

@@ -17,6 +17,7 @@
 
 #include "proto/base/clock.h"
 #include "worker/train/json_out.h"
+#include "worker/train/phases_json.h"
 #include "worker/train/staleness_json.h"
 
 struct metrics {
@@ -113,13 +114,13 @@ line_of(const struct loop_point *p, double mean_loss)
 {
     double rate = p->seconds > 0 ? (double)p->samples / p->seconds : 0;
 
-    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:I, s:f, s:I, s:I, s:o}", "step",
-                     (json_int_t)p->step, "epoch", (json_int_t)p->epoch, "loss",
-                     json_number(p->loss), "mean_loss", json_number(mean_loss), "accuracy",
-                     json_number(p->accuracy), "seconds", p->seconds, "samples",
-                     (json_int_t)p->samples, "samples_per_second", rate, "stale",
-                     (json_int_t)p->stale, "partial", (json_int_t)p->partial, "staleness",
-                     staleness_json(p->staleness));
+    return json_pack(
+        "{s:I, s:I, s:o, s:o, s:o, s:f, s:I, s:f, s:o, s:I, s:I, s:o}", "step", (json_int_t)p->step,
+        "epoch", (json_int_t)p->epoch, "loss", json_number(p->loss), "mean_loss",
+        json_number(mean_loss), "accuracy", json_number(p->accuracy), "seconds", p->seconds,
+        "samples", (json_int_t)p->samples, "samples_per_second", rate, "time",
+        p->phases ? phases_json(p->phases) : json_null(), "stale", (json_int_t)p->stale, "partial",
+        (json_int_t)p->partial, "staleness", staleness_json(p->staleness));
 }
 
 /* What an older file held goes with the first line. */

@@ -1,6 +1,6 @@
 /*
  * metrics.h - JSON lines about a training: {step, epoch, loss, mean_loss, accuracy, seconds, samples,
- * samples_per_second, stale, partial, staleness}. mean_loss is over the steps since the line before. One at each epoch end and at most one in `interval_ms` between; each line is flushed.
+ * samples_per_second, time, stale, partial, staleness}. mean_loss is over the steps since the line before. One at each epoch end and at most one in `interval_ms` between; each line is flushed.
  * What is not known is null; staleness (staleness_json.h) counts from the start, and is null but in asynchronous jobs. Thread rule: one thread.
  */
 #ifndef TRAIN_METRICS_H

@@ -20,7 +20,9 @@ send(void *arg, uint32_t variable, double loss)
     window_close_variable(&l->window, variable, l->values[variable], l->gradients[variable]);
     if (l->under_way_status != DTW_OK)
         return;
+    enum phase before = phases_enter(&l->phases, PHASE_WAIT);
     s = dtw_step_gradient(l->under_way, variable, l->gradients[variable], &l->err);
+    phases_enter(&l->phases, before);
     if (s == DTW_NOT_FINITE)
         l->under_way_status = s;
 }
@@ -33,8 +35,11 @@ overlap_begin(struct loop *l, const struct loop_batch *batch, uint64_t step)
     if (rows == 0)
         return false;
     l->under_way_status = DTW_OK;
-    if (dtw_step_begin(l->plan.client, l->next, batch->n_rows + rows, batch->n_batches + 1,
-                       &l->under_way, &l->err) != DTW_OK)
+    phases_enter(&l->phases, PHASE_WAIT);
+    enum dtw_status s = dtw_step_begin(l->plan.client, l->next, batch->n_rows + rows,
+                                       batch->n_batches + 1, &l->under_way, &l->err);
+    phases_enter(&l->phases, PHASE_OTHER);
+    if (s != DTW_OK)
         return false; /* dtw_step will say the same */
     window_next_batch(&l->window);
     model_on_ready(l->plan.model, send, l);

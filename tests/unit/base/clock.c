@@ -71,3 +71,14 @@ Test(clock, sleep_of_nothing_returns)
     dt_sleep_ms(-5);
     cr_assert_lt(dt_now_ms() - start, 1000);
 }
+
+Test(clock, time_of_a_thread_stands_still_while_it_sleeps)
+{
+    double start = dt_thread_seconds();
+
+    while (dt_thread_seconds() - start < 0.01)
+        ;
+    double busy = dt_thread_seconds();
+    dt_sleep_ms(200);
+    cr_expect_lt(dt_thread_seconds() - busy, 0.1);
+}

@@ -78,6 +78,7 @@ Test(cluster, the_report_sums_the_workers_and_counts_what_a_dead_one_left)
                                                     .rows = 100,
                                                     .samples = 100,
                                                     .seconds = 2,
+                                                    .phases = {[PHASE_COMPUTE] = 2},
                                                     .stale_dropped = 1,
                                                     .unseen_rows = 10,
                                                     .train_loss = 0.5,
@@ -91,6 +92,10 @@ Test(cluster, the_report_sums_the_workers_and_counts_what_a_dead_one_left)
     cr_expect_eq(all.rounds, 10);
     cr_expect_eq(all.unseen_rows, 10 + 70, "%llu", (unsigned long long)all.unseen_rows);
     cr_expect_eq(all.train_loss, 0.5);
+    cr_expect_eq(all.phases[PHASE_COMPUTE], 2);
+    workers[1] = workers[0];
+    cr_assert(cluster_report(&c, &all));
+    cr_expect_eq(all.phases[PHASE_COMPUTE], 4, "the sum over the workers");
     dt_options_deinit(settings_run, &settings);
 }
 

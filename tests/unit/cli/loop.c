@@ -1,10 +1,11 @@
-/* loop.c - the training loop without psd: the toy's closed form, stops, accuracy at epoch ends. */
+/* loop.c - the training loop without psd: the toy's closed form, stops, accuracy at epoch ends, where its time goes. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "proto/base/clock.h"
 #include "worker/train/loop.h"
 
 TestSuite(loop, .timeout = 80);
@@ -163,6 +164,123 @@ Test(loop, target_accuracy_ends_it_at_an_epoch_end)
     cr_expect_eq(seen.points, r.last.step);
     cr_expect_eq(seen.ends, r.last.step / 5);
     cr_expect_geq(seen.accuracy, 0.99);
+    loop_destroy(l);
+    model_destroy(m);
+}
+
+/* A psd that takes nothing but time. */
+struct slow_link {
+    int64_t answer_ms;
+    uint64_t step;
+};
+
+static enum dtw_status
+slow_declare(void *self, const struct dtw_variable *v, struct dtw_error *err)
+{
+    (void)self;
+    (void)v;
+    (void)err;
+    return DTW_OK;
+}
+
+static enum dtw_status
+slow_init(void *self, dtw_init_fn *fill, void *arg, uint64_t *first_step, struct dtw_error *err)
+{
+    (void)self;
+    (void)fill;
+    (void)arg;
+    (void)err;
+    *first_step = 0;
+    return DTW_OK;
+}
+
+static enum dtw_status
+slow_pull(void *self, float *const *values, uint64_t want, struct dtw_result *r,
+          struct dtw_error *err)
+{
+    (void)self;
+    (void)values;
+    (void)want;
+    (void)r;
+    (void)err;
+    return DTW_OK;
+}
+
+static enum dtw_status
+slow_step(void *self, const float *const *gradients, float *const *values, uint64_t weight,
+          unsigned count, struct dtw_result *r, struct dtw_error *err)
+{
+    struct slow_link *k = self;
+
+    (void)gradients;
+    (void)values;
+    (void)weight;
+    (void)count;
+    (void)err;
+    dt_sleep_ms(k->answer_ms);
+    k->step++;
+    *r = (struct dtw_result){.accumulated = 1};
+    return DTW_OK;
+}
+
+static uint64_t
+slow_worker_step(void *self)
+{
+    const struct slow_link *k = self;
+
+    return k->step;
+}
+
+/* The shares of a training of ten steps over a psd that answers so late, by a machine that needs so long. */
+static void
+shares_of(int64_t answer_ms, int64_t delay_ms, double shares[N_PHASES])
+{
+    static const struct link_ops ops = {.declare = slow_declare,
+                                        .init = slow_init,
+                                        .pull = slow_pull,
+                                        .step = slow_step,
+                                        .worker_step = slow_worker_step};
+    struct slow_link slow = {.answer_ms = answer_ms};
+    struct model *m = toy();
+    struct loop_plan plan = plan_of(m, 10, 1e-4f);
+    struct loop_result r;
+
+    plan.algorithm = algorithm_find("ssgd");
+    plan.link = (struct link){&ops, &slow};
+    plan.step_delay_ms = delay_ms;
+    struct loop *l = run(&plan, &r);
+    cr_assert_eq(r.end, LOOP_DONE);
+    cr_assert(phases_shares(r.phases, shares));
+    double sum = 0;
+    for (unsigned i = 0; i < N_PHASES; i++)
+        sum += r.phases[i];
+    cr_expect_float_eq(sum, r.last.seconds, 0.2 * r.last.seconds);
+    loop_destroy(l);
+    model_destroy(m);
+}
+
+Test(loop, says_where_its_time_goes)
+{
+    double s[N_PHASES];
+
+    shares_of(20, 0, s);
+    cr_expect_gt(s[PHASE_WAIT], 0.6, "a slow psd is waited for: %g", s[PHASE_WAIT]);
+    cr_expect_float_eq(s[0] + s[1] + s[2] + s[3], 1, 1e-12);
+    shares_of(0, 20, s);
+    cr_expect_gt(s[PHASE_COMPUTE], 0.6, "a slow machine computes: %g", s[PHASE_COMPUTE]);
+    cr_expect_lt(s[PHASE_WAIT], 0.2);
+}
+
+Test(loop, alone_it_waits_for_nobody)
+{
+    struct model *m = toy();
+    struct loop_plan plan = plan_of(m, 1000, 1e-4f);
+    struct loop_result r;
+    struct loop *l = run(&plan, &r);
+
+    cr_expect_gt(r.phases[PHASE_COMPUTE], 0);
+    cr_expect_eq(r.phases[PHASE_WAIT], 0);
+    cr_expect_eq(r.phases[PHASE_PUSH], 0);
     loop_destroy(l);
     model_destroy(m);
 }

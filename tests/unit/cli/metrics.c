@@ -18,7 +18,9 @@ Test(metrics, a_line_at_each_epoch_end_and_few_between)
     int fd = mkstemp(path);
     struct metrics *m = NULL;
     struct dt_error err = {DT_OK, ""};
-    struct loop_point p = {.loss = 0.5, .accuracy = NAN, .samples = 20, .seconds = 2, .stale = 1};
+    const double phases[N_PHASES] = {[PHASE_COMPUTE] = 1.5, [PHASE_WAIT] = 0.5};
+    struct loop_point p = {
+        .loss = 0.5, .accuracy = NAN, .samples = 20, .seconds = 2, .phases = phases, .stale = 1};
 
     cr_assert_geq(fd, 0);
     close(fd);
@@ -47,6 +49,8 @@ Test(metrics, a_line_at_each_epoch_end_and_few_between)
     cr_expect_float_eq(json_real_value(json_object_get(last, "accuracy")), 0.75, 1e-9);
     cr_expect_float_eq(json_real_value(json_object_get(last, "samples_per_second")), 10, 1e-9);
     cr_expect_eq(json_integer_value(json_object_get(last, "stale")), 1);
+    const json_t *time = json_object_get(last, "time");
+    cr_expect_float_eq(json_real_value(json_object_get(time, "wait")), 0.25, 1e-9);
     json_decref(last);
 }
 

@@ -1,6 +1,9 @@
 /* report.c - the final object: what must be in it, and that it survives the way through run. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "worker/cli/report.h"
 
@@ -17,6 +20,7 @@ static const struct report sample = {
     .steps = 40,
     .samples = 390,
     .seconds = 2,
+    .phases = {[PHASE_COMPUTE] = 1.5, [PHASE_WAIT] = 0.5},
     .train_loss = 0.5,
     .test_loss = 0.75,
     .test_accuracy = 0.875,
@@ -35,7 +39,7 @@ Test(report, holds_what_is_promised)
     const char *keys[] = {"algorithm",   "model",         "workers",       "ps_tasks",
                           "steps",       "samples",       "seconds",       "samples_per_second",
                           "train_loss",  "test_accuracy", "stale_dropped", "partial",
-                          "unseen_rows", "rounds"};
+                          "unseen_rows", "rounds",        "time"};
     json_t *o = report_json(&sample);
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -61,7 +65,33 @@ Test(report, reads_back_equal)
     cr_expect_eq(back.unseen_rows, 40);
     cr_expect(back.counted);
     cr_expect_eq(back.rounds, 41);
+    cr_expect_float_eq(back.phases[PHASE_COMPUTE], 1.5, 1e-9);
+    cr_expect_float_eq(back.phases[PHASE_WAIT], 0.5, 1e-9);
     json_decref(o);
+}
+
+static void
+expect_text(const struct report *r, const char *expected)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    report_write_text(r, out);
+    fclose(out);
+    cr_expect_not_null(strstr(text, expected), "'%s' is not in: %s", expected, text);
+    free(text);
+}
+
+Test(report, says_where_the_time_went)
+{
+    struct report r = sample;
+
+    expect_text(&r, "time           compute 75 %, push 0 %, wait 25 %, other 0 %\n");
+    r.ps_tasks = 0;
+    r.phases[PHASE_WAIT] = 0;
+    r.phases[PHASE_OTHER] = 0.5;
+    expect_text(&r, "time           compute 75 %, other 25 %\n");
 }
 
 Test(report, staleness_and_the_workers_come_along)
@@ -89,10 +119,12 @@ Test(report, what_is_not_known_is_null)
 
     r.test_accuracy = (double)NAN;
     r.counted = false;
+    memset(r.phases, 0, sizeof(r.phases));
     json_t *o = report_json(&r);
     cr_expect(json_is_null(json_object_get(o, "test_accuracy")));
     cr_expect(json_is_null(json_object_get(o, "rounds")));
     cr_expect(json_is_null(json_object_get(o, "staleness")), "not an asynchronous job");
+    cr_expect(json_is_null(json_object_get(o, "time")));
     cr_expect_null(json_object_get(o, "workers_detail"));
     report_from_json(&back, o);
     cr_expect(isnan(back.test_accuracy));
