@@ -18,6 +18,10 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1; EINVAL before */
+#endif
+
 #define MIN_SHIFT 6  /* 64 B */
 #define MAX_SHIFT 20 /* 1 MiB */
 #define N_CLASSES (MAX_SHIFT - MIN_SHIFT + 1)
@@ -80,6 +84,18 @@ dt_huge_free(void *p, size_t bytes)
 {
     if (p)
         munmap(p, (bytes + DT_SLAB_BYTES - 1) & ~(size_t)(DT_SLAB_BYTES - 1));
+}
+
+void
+dt_huge_advise(void *p, size_t bytes)
+{
+    size_t head = (size_t) - (intptr_t)p & (DT_SLAB_BYTES - 1);
+
+    if (!p || bytes < head + DT_SLAB_BYTES)
+        return;
+    bytes = (bytes - head) & ~(size_t)(DT_SLAB_BYTES - 1);
+    madvise((char *)p + head, bytes, MADV_HUGEPAGE);
+    madvise((char *)p + head, bytes, MADV_COLLAPSE);
 }
 
 struct dt_pool *

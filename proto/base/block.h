@@ -49,5 +49,8 @@ size_t dt_block_charge(size_t bytes);
 /* Huge-page buffers for callers (dtw_alloc): 2 MiB aligned, zeroed, MADV_HUGEPAGE. NULL when short. */
 void *dt_huge_alloc(size_t bytes);
 void dt_huge_free(void *p, size_t bytes);
+/* Let the whole huge pages within [p, p + bytes) be such, also where they are in use: what is read at random then
+ * misses the TLB less. A hint: nothing else changes, and it may fail. */
+void dt_huge_advise(void *p, size_t bytes);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/block.h"
 #include "worker/train/dataset_load.h"
 
 void
@@ -123,6 +124,13 @@ rescale(struct dataset *d, float scale)
     d->scale = scale;
 }
 
+/* A batch gathers its rows from anywhere in them. */
+static void
+prepare_gathering(const struct dataset *d)
+{
+    dt_huge_advise(d->x, d->n_rows * d->n_features * sizeof(float));
+}
+
 enum dt_status
 dataset_load_all(const struct dataset_options *options, const char *path, struct dataset_loaded *d,
                  struct dt_error *err)
@@ -141,6 +149,8 @@ dataset_load_all(const struct dataset_options *options, const char *path, struct
         if (d->test.n_rows > 0)
             rescale(&d->test, o->scale);
     }
+    if (s == DT_OK)
+        prepare_gathering(&d->train);
     if (s != DT_OK) {
         dataset_deinit(&d->train);
         dataset_deinit(&d->test);

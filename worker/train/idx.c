@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/block.h"
 #include "worker/train/dataset.h"
 #include "worker/train/gzfile.h"
 
@@ -182,6 +183,7 @@ values_for(const struct idx_file *i, enum dt_status *s, struct dt_error *err)
 {
     void *p = malloc(i->elements * sizeof(float));
 
+    dt_huge_advise(p, i->elements * sizeof(float)); /* before the pages are there */
     if (!p)
         *s = dt_fail(err, DT_E_NO_MEMORY, "%s: no memory for %llu values", gzfile_path(i->f),
                      (unsigned long long)i->elements);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CACHE_LINE 64u                        /* bytes */
+#define FETCH_ELEMENTS 2048u                  /* 8 KiB of a row */
 #define SCRATCH_ELEMENTS (UINT64_C(16) << 20) /* 64 MiB for the widest part at most */
 
 /* At least one, enough for a batch where memory allows. */
@@ -29,11 +31,24 @@ model_scratch(const struct model *m, uint64_t width)
     return malloc((size_t)m->chunk * width * sizeof(float));
 }
 
+/* Rows are read at random: no processor guesses the next one. What is far beyond a cache of its own is left to it. */
+static void
+fetch(const float *row, size_t width)
+{
+    size_t n = width < FETCH_ELEMENTS ? width : FETCH_ELEMENTS;
+
+    for (size_t i = 0; i < n; i += CACHE_LINE / sizeof(float))
+        __builtin_prefetch(row + i);
+}
+
 void
 model_gather(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n)
 {
     size_t width = m->n_features;
 
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + 1 < n)
+            fetch(data->x + rows[i + 1] * width, width);
         memcpy(m->x + i * width, data->x + rows[i] * width, width * sizeof(float));
+    }
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -241,4 +242,22 @@ Test(block, huge_buffers_are_aligned_and_zeroed)
     cr_assert_null(dt_huge_alloc(SIZE_MAX));
     cr_assert_null(dt_huge_alloc(SIZE_MAX / 2));
     dt_huge_free(NULL, 0);
+}
+
+/* A hint: nothing that is there changes, whatever the borders are. */
+Test(block, huge_pages_by_advice_keep_what_is_there)
+{
+    size_t n = 7 * MIB + 12345;
+    unsigned char *p = malloc(n);
+
+    cr_assert_not_null(p);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (unsigned char)(i % 251);
+    dt_huge_advise(NULL, n);
+    dt_huge_advise(p, 0);
+    dt_huge_advise(p, 100);
+    dt_huge_advise(p + 1, n - 1);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(p[i], (unsigned char)(i % 251), "byte %zu", i);
+    free(p);
 }
