@@ -13,8 +13,9 @@ packages_test=(
     mmdebstrap systemd-container
     python3 python3-zmq python3-msgpack python3-numpy
 )
-# To be compared with, by tests/run.sh --slow; large, and what needs them is skipped without them.
-packages_peers=(python3-torch python3-sklearn)
+# To be compared with, by tests/run.sh --slow and tests/bench/compare_peers.py; large, and what needs them is skipped
+# without them.
+packages_peers=(python3-torch python3-sklearn openmpi-bin libopenmpi-dev)
 # The real data set (IDX files under /usr/share/datasets/fashion-mnist).
 packages_data=(dataset-fashion-mnist)
 

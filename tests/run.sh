@@ -5,7 +5,7 @@
 #
 # All tests run from the build with sanitizers; those that train at length use the release binaries.
 #   --fast      without the tests labelled slow, from the release build (under a minute once built)
-#   --slow      the tests labelled slow alone, with PyTorch and scikit-learn to compare with
+#   --slow      the tests labelled slow alone, with PyTorch, scikit-learn and OpenMPI to compare with
 #   --preset    run everything from this build (it alone is built)
 #   --no-build  neither packages nor build: what is there is tested
 # The test fresh runs this script once more, with --fast, in a clone in a Debian that has nothing yet. PSD_FRESH has
