@@ -54,12 +54,21 @@ bench_init(struct bench *b, int argc, char **argv)
         } else if (!strcmp(argv[i], "--bytes") && i + 1 < argc &&
                    dt_parse_u64(argv[i + 1], &b->bytes)) {
             i++;
+        } else if (!strcmp(argv[i], "--only") && i + 1 < argc) {
+            b->only = argv[++i];
         } else {
-            fprintf(stderr, "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--json]\n",
+            fprintf(stderr,
+                    "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--only NAME] [--json]\n",
                     argv[0]);
             exit(64);
         }
     }
+}
+
+bool
+bench_wants(const struct bench *b, const char *name)
+{
+    return !b->only || !strcmp(b->only, name);
 }
 
 static void
@@ -111,6 +120,8 @@ bench_note(struct bench *b, const char *name, double value)
 void
 bench_finish(struct bench *b)
 {
+    if (b->only && json_array_size(json_object_get(b->result, "rows")) == 0)
+        bench_fail("--only %s: nothing here has this name", b->only);
     if (b->json) {
         json_dumpf(b->result, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
         putchar('\n');
@@ -118,18 +129,17 @@ bench_finish(struct bench *b)
     json_decref(b->result);
 }
 
-/* psd's path: beside this program. */
-static void
-find_psd(char *path, size_t bytes)
+void
+bench_find(char *path, size_t bytes, const char *name)
 {
     ssize_t n = readlink("/proc/self/exe", path, bytes - 1);
     char *slash;
 
     path[n > 0 ? n : 0] = 0;
     slash = strrchr(path, '/');
-    if (!slash || (size_t)(slash - path) + sizeof("/psd") > bytes)
-        bench_fail("where is psd?");
-    strcpy(slash, "/psd");
+    if (!slash || (size_t)(slash + 1 - path) + strlen(name) + 1 > bytes)
+        bench_fail("where is %s?", name);
+    strcpy(slash + 1, name);
 }
 
 /* Nobody else's at the moment. */
@@ -165,17 +175,24 @@ bench_psd_peak_mib(const struct bench_psd *p)
 }
 
 void
-bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards)
+bench_directory(char path[BENCH_DIRECTORY])
 {
     const char *parent = getenv("TMPDIR");
-    char path[4096], shards[32];
 
-    find_psd(path, sizeof(path));
     if (!parent || strlen(parent) > 40) /* a socket's path is short */
         parent = "/tmp";
-    snprintf(p->directory, sizeof(p->directory), "%s/psd-bench-XXXXXX", parent);
-    if (!mkdtemp(p->directory))
+    snprintf(path, BENCH_DIRECTORY, "%s/psd-bench-XXXXXX", parent);
+    if (!mkdtemp(path))
         bench_fail("no directory under %s", parent);
+}
+
+void
+bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards)
+{
+    char path[4096], shards[32];
+
+    bench_find(path, sizeof(path), "psd");
+    bench_directory(p->directory);
     if (tcp)
         snprintf(p->endpoint, sizeof(p->endpoint), "tcp://127.0.0.1:%u", free_port());
     else

@@ -17,12 +17,14 @@ struct bench {
     double seconds;   /* of one point */
     unsigned max_mib; /* nothing larger is moved at once */
     uint64_t bytes;   /* only this size, where a benchmark has several; 0: all */
+    const char *only; /* likewise what has this name; NULL: all */
     bool json;
     json_t *result; /* owned: "rows" and what else is told */
 };
 
-/* --seconds S (default 1), --max-mib N (256), --bytes N, --json; anything else ends the process with 64. */
+/* --seconds S (default 1), --max-mib N (256), --bytes N, --only NAME, --json; anything else ends the process with 64. */
 void bench_init(struct bench *b, int argc, char **argv);
+bool bench_wants(const struct bench *b, const char *name); /* see --only */
 /* A row of the table: one object; takes it. */
 void bench_row(struct bench *b, json_t *row);
 /* A number beside the table. */
@@ -31,9 +33,16 @@ void bench_note(struct bench *b, const char *name, double value);
 void bench_finish(struct bench *b);
 _Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+#define BENCH_DIRECTORY 64 /* bytes of its path */
+
+/* Make one of our own, in TMPDIR or /tmp. */
+void bench_directory(char path[BENCH_DIRECTORY]);
+/* The program `name` beside this one. */
+void bench_find(char *path, size_t bytes, const char *name);
+
 struct bench_psd {
     pid_t pid;
-    char directory[64];
+    char directory[BENCH_DIRECTORY];
     char endpoint[96];
 };
 
@@ -50,5 +59,7 @@ double yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double s
 double yardstick_stream(bool tcp, size_t bytes, bool apply, double seconds);
 /* kernel_add over `elements` in one thread: calls a second. */
 double yardstick_add(size_t elements, double seconds);
+/* yardstick_products.c: the matrix products of a gradient in one thread: rows a second. */
+double yardstick_products(const int *width, unsigned n_layers, int batch, double seconds);
 
 #endif
