@@ -97,10 +97,10 @@ bind_tcp(struct dt_router *r, const struct dt_endpoint *e, const char *endpoint,
 
     if (status != DT_OK)
         return status;
-    dt_socket_set(r->socket, ZMQ_IPV6, v6);
-    rc = zmq_bind(r->socket, address);
+    dt_socket_set(r->socket.zmq, ZMQ_IPV6, v6);
+    rc = zmq_bind(r->socket.zmq, address);
     error = errno;
-    dt_socket_set(r->socket, ZMQ_IPV6, 1);
+    dt_socket_set(r->socket.zmq, ZMQ_IPV6, 1);
     return rc == 0 ? DT_OK : fail_bind(endpoint, error, err);
 }
 
@@ -113,10 +113,10 @@ bind_ipc(struct dt_router *r, const struct dt_endpoint *e, const char *endpoint,
 
     if (!lock)
         return err ? err->code : DT_E_CANT_CREATE;
-    dt_socket_set(r->socket, ZMQ_USE_FD, fd);
-    rc = zmq_bind(r->socket, endpoint);
+    dt_socket_set(r->socket.zmq, ZMQ_USE_FD, fd);
+    rc = zmq_bind(r->socket.zmq, endpoint);
     error = errno;
-    dt_socket_set(r->socket, ZMQ_USE_FD, -1);
+    dt_socket_set(r->socket.zmq, ZMQ_USE_FD, -1);
     if (rc == 0) {
         r->locks = dt_ipc_push(r->locks, lock);
         return DT_OK;
@@ -141,5 +141,5 @@ dt_router_bind(struct dt_router *router, const char *endpoint, unsigned mode,
         status = bind_ipc(router, &e, endpoint, mode, err);
     else if (status == DT_OK)
         status = bind_tcp(router, &e, endpoint, err);
-    return status == DT_OK ? bound_endpoint(router->socket, endpoint, bound, err) : status;
+    return status == DT_OK ? bound_endpoint(router->socket.zmq, endpoint, bound, err) : status;
 }

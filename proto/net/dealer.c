@@ -78,14 +78,13 @@ open_socket(struct dt_dealer *d, struct dt_context *context, const char *endpoin
     status = dt_descriptors_check(SOCKET_DESCRIPTORS, endpoint, err);
     if (status != DT_OK)
         return status;
-    d->socket = zmq_socket(dt_context_zmq(context), ZMQ_DEALER);
-    if (!d->socket)
+    if (dt_socket_open(&d->socket, context, ZMQ_DEALER) != 0)
         return dt_fail(err, DT_E_UNAVAILABLE, "cannot create a socket for %s: %s", endpoint,
                        zmq_strerror(errno));
-    if (configure(d->socket, window, &e) != 0)
+    if (configure(d->socket.zmq, window, &e) != 0)
         return dt_fail(err, DT_E_INTERNAL, "cannot set the options of the socket for %s: %s",
                        endpoint, zmq_strerror(errno));
-    if (zmq_connect(d->socket, endpoint) != 0)
+    if (zmq_connect(d->socket.zmq, endpoint) != 0)
         return dt_fail(err, DT_E_RESOLVE, "cannot connect to %s: %s", endpoint,
                        zmq_strerror(errno));
     return DT_OK;
@@ -112,9 +111,9 @@ dt_dealer_destroy(struct dt_dealer *dealer, int linger_ms)
 {
     if (!dealer)
         return;
-    if (dealer->socket) {
-        dt_socket_set(dealer->socket, ZMQ_LINGER, linger_ms > 0 ? linger_ms : 0);
-        zmq_close(dealer->socket);
+    if (dealer->socket.zmq) {
+        dt_socket_set(dealer->socket.zmq, ZMQ_LINGER, linger_ms > 0 ? linger_ms : 0);
+        zmq_close(dealer->socket.zmq);
     }
     free(dealer);
 }
@@ -187,11 +186,17 @@ dt_dealer_send(struct dt_dealer *dealer, const void *header, size_t bytes,
         if (!add_frame(&out, lent, &frames[i]))
             return give_up(&out, lent, frames, i, n_frames);
     }
-    return dt_outgoing_send(&out, dealer->socket);
+    return dt_outgoing_send(&out, &dealer->socket);
 }
 
 enum dt_status
 dt_dealer_recv(struct dt_dealer *dealer, struct dt_message *message)
 {
-    return dt_message_recv(dealer->socket, false, message);
+    return dt_message_recv(&dealer->socket, false, message);
+}
+
+bool
+dt_dealer_may_have(const struct dt_dealer *dealer)
+{
+    return dealer->socket.unread;
 }

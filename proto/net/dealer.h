@@ -33,5 +33,7 @@ enum dt_sent dt_dealer_send(struct dt_dealer *dealer, const void *header, size_t
                             const struct dt_out_frame *frames, uint32_t n_frames);
 /* As dt_router_recv; route is empty. */
 enum dt_status dt_dealer_recv(struct dt_dealer *dealer, struct dt_message *message);
+/* There may be something to receive that dt_poll need not be asked for. */
+bool dt_dealer_may_have(const struct dt_dealer *dealer);
 
 #endif

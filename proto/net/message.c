@@ -143,7 +143,7 @@ set_spans(struct dt_message *message)
 }
 
 enum dt_status
-dt_message_recv(void *socket, bool routed, struct dt_message *message)
+dt_message_recv(struct dt_socket *socket, bool routed, struct dt_message *message)
 {
     enum dt_status status = DT_OK;
     bool more = true;
@@ -154,9 +154,10 @@ dt_message_recv(void *socket, bool routed, struct dt_message *message)
     message->overflow = false;
     message->private_frames = NULL;
     if (routed)
-        status = recv_route(socket, message, &more);
+        status = recv_route(socket->zmq, message, &more);
     while (status == DT_OK && more)
-        status = recv_part(socket, message, &more);
+        status = recv_part(socket->zmq, message, &more);
+    socket->unread = status == DT_OK;
     if (status != DT_OK) {
         dt_message_deinit(message);
         return status;

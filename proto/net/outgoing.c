@@ -57,15 +57,16 @@ send_frame(void *socket, zmq_msg_t *m, int flags)
 /* A failure behind the first frame means that the peer has just gone and libzmq took the beginning
  * back (or that the context ends): the rest must not go out, it would begin a message of its own. */
 enum dt_sent
-dt_outgoing_send(struct dt_outgoing *out, void *socket)
+dt_outgoing_send(struct dt_outgoing *out, struct dt_socket *socket)
 {
     enum dt_sent result = DT_SENT;
     unsigned i;
 
+    socket->unread = true;
     for (i = 0; i < out->n; i++) {
         int more = i + 1 < out->n ? ZMQ_SNDMORE : 0;
 
-        if (send_frame(socket, &out->frames[i], ZMQ_DONTWAIT | more) < 0) {
+        if (send_frame(socket->zmq, &out->frames[i], ZMQ_DONTWAIT | more) < 0) {
             result = errno == EHOSTUNREACH ? DT_SENT_GONE : DT_SENT_FULL;
             break;
         }

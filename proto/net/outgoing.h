@@ -22,7 +22,7 @@ bool dt_outgoing_lend(struct dt_outgoing *out, const void *data, size_t bytes, z
                       void *hint);
 /* Sends all, DONTWAIT; whatever is not taken is closed, which runs its free function. When the first
  * frame is refused nothing is sent. */
-enum dt_sent dt_outgoing_send(struct dt_outgoing *out, void *socket);
+enum dt_sent dt_outgoing_send(struct dt_outgoing *out, struct dt_socket *socket);
 void dt_outgoing_discard(struct dt_outgoing *out);
 
 #endif

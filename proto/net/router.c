@@ -49,11 +49,11 @@ dt_router_create(struct dt_context *context, const struct dt_router_options *opt
         dt_fail(err, DT_E_NO_MEMORY, "no memory for a server socket");
         return NULL;
     }
-    r->socket = zmq_socket(dt_context_zmq(context), ZMQ_ROUTER);
-    if (r->socket && configure(r->socket, options) == 0)
+    if (dt_socket_open(&r->socket, context, ZMQ_ROUTER) == 0 &&
+        configure(r->socket.zmq, options) == 0)
         return r;
-    dt_fail(err, r->socket ? DT_E_INTERNAL : DT_E_UNAVAILABLE, "cannot create a server socket: %s",
-            zmq_strerror(zmq_errno()));
+    dt_fail(err, r->socket.zmq ? DT_E_INTERNAL : DT_E_UNAVAILABLE,
+            "cannot create a server socket: %s", zmq_strerror(zmq_errno()));
     dt_router_destroy(r);
     return NULL;
 }
@@ -63,8 +63,8 @@ dt_router_destroy(struct dt_router *router)
 {
     if (!router)
         return;
-    if (router->socket)
-        zmq_close(router->socket);
+    if (router->socket.zmq)
+        zmq_close(router->socket.zmq);
     dt_ipc_release(router->locks);
     free(router);
 }
@@ -72,23 +72,13 @@ dt_router_destroy(struct dt_router *router)
 void
 dt_router_linger(struct dt_router *router, int ms)
 {
-    dt_socket_set(router->socket, ZMQ_LINGER, ms);
-}
-
-int
-dt_router_fd(struct dt_router *router)
-{
-    int fd = -1;
-    size_t size = sizeof(fd);
-
-    zmq_getsockopt(router->socket, ZMQ_FD, &fd, &size);
-    return fd;
+    dt_socket_set(router->socket.zmq, ZMQ_LINGER, ms);
 }
 
 enum dt_status
 dt_router_recv(struct dt_router *router, struct dt_message *message)
 {
-    return dt_message_recv(router->socket, true, message);
+    return dt_message_recv(&router->socket, true, message);
 }
 
 static void
@@ -197,7 +187,7 @@ static enum dt_sent
 send_small(struct dt_outgoing *out, struct dt_router *router, const void *header, size_t bytes)
 {
     if (dt_outgoing_copy(out, header, bytes))
-        return dt_outgoing_send(out, router->socket);
+        return dt_outgoing_send(out, &router->socket);
     dt_outgoing_discard(out);
     return DT_SENT_FULL;
 }
@@ -222,7 +212,7 @@ dt_router_send(struct dt_router *router, const struct dt_route *to, const void *
         return DT_SENT_FULL;
     if (n_payload <= DT_MAX_ITEMS && dt_outgoing_copy(&out, to->id, to->len) &&
         build(&out, s, header, bytes, payload, n_payload))
-        result = dt_outgoing_send(&out, router->socket);
+        result = dt_outgoing_send(&out, &router->socket);
     else
         dt_outgoing_discard(&out);
     sent_unref(s);

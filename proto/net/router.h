@@ -51,9 +51,6 @@ void dt_router_linger(struct dt_router *router, int ms);
 enum dt_status dt_router_bind(struct dt_router *router, const char *endpoint, unsigned mode,
                               char bound[DT_MAX_ENDPOINT + 1], struct dt_error *err);
 
-int dt_router_fd(
-    struct dt_router *router); /* ZMQ_FD; edge-triggered: use dt_poller instead where you can */
-
 /* One whole message. DT_OK, or DT_E_TIMEOUT when there is none now. EINTR is handled. */
 enum dt_status dt_router_recv(struct dt_router *router, struct dt_message *message);
 void dt_message_deinit(struct dt_message *message);
@@ -65,12 +62,12 @@ enum dt_sent dt_router_send(struct dt_router *router, const struct dt_route *to,
                             size_t bytes, const struct dt_payload *payload, uint32_t n_payload,
                             struct dt_meter *meter);
 
-/* Poll several routers and plain descriptors together. */
+/* Poll several sockets and plain descriptors together. */
 struct dt_poll_item {
     struct dt_router *router; /* or NULL and fd */
     struct dt_dealer *dealer;
     int fd;
-    bool ready; /* out */
+    bool ready; /* out; of a socket: try to receive, there may be nothing */
 };
 /* Waits until one is readable, the time-out (ms) passes or a signal arrives. DT_OK always but for DT_E_INTERNAL. */
 enum dt_status dt_poll(struct dt_poll_item *items, unsigned n, int timeout_ms);

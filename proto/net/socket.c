@@ -20,6 +20,16 @@ dt_socket_set(void *socket, int option, int value)
 }
 
 int
+dt_socket_open(struct dt_socket *s, struct dt_context *context, int kind)
+{
+    size_t size = sizeof(s->fd);
+
+    s->unread = true;
+    s->zmq = zmq_socket(dt_context_zmq(context), kind);
+    return s->zmq ? zmq_getsockopt(s->zmq, ZMQ_FD, &s->fd, &size) : -1;
+}
+
+int
 dt_hwm(uint32_t window)
 {
     if (window > MAX_WINDOW)

@@ -11,14 +11,25 @@
 
 struct dt_ipc_lock;
 
+/* A descriptor of libzmq is an edge: it becomes readable with a command in the socket's mailbox, and any call may take
+ * the command. So after a call there may be messages without a readable descriptor, until a receive finds none. */
+struct dt_socket {
+    void *zmq; /* owned */
+    int fd;    /* ZMQ_FD */
+    bool unread;
+};
+
 struct dt_router {
-    void *socket;              /* owned */
+    struct dt_socket socket;
     struct dt_ipc_lock *locks; /* owned: list of bound ipc paths */
 };
 
 struct dt_dealer {
-    void *socket; /* owned */
+    struct dt_socket socket;
 };
+
+/* A new socket of that kind; -1 with errno. */
+int dt_socket_open(struct dt_socket *s, struct dt_context *context, int kind);
 
 void *dt_context_zmq(struct dt_context *context); /* borrowed */
 
@@ -33,6 +44,6 @@ int dt_socket_set_common(void *socket, int hwm);
 int dt_hwm(uint32_t window);
 
 /* One whole message from `socket`; `routed`: the first frame is the peer's routing id. */
-enum dt_status dt_message_recv(void *socket, bool routed, struct dt_message *message);
+enum dt_status dt_message_recv(struct dt_socket *socket, bool routed, struct dt_message *message);
 
 #endif

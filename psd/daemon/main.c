@@ -1,25 +1,16 @@
 /*
  * main.c - psd. Block the signals, read the configuration, run.
  */
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "proto/base/allocation.h"
 #include "proto/base/standard.h"
 #include "psd/daemon/config.h"
 #include "psd/daemon/daemon.h"
 #include "psd/daemon/signals.h"
-
-/* Frames of 1 MiB come and go: keep glibc from mapping and unmapping each of them. */
-static void
-tune_allocation(void)
-{
-    mallopt(M_MMAP_THRESHOLD, 16 << 20);
-    mallopt(M_TRIM_THRESHOLD, 512 << 20);
-    mallopt(M_TOP_PAD, 16 << 20);
-}
 
 /* A connection takes a descriptor. */
 static void
@@ -56,7 +47,7 @@ main(int argc, char **argv)
         return fflush(stdout) == 0 ? 0 : 74;
     }
     signals_block();
-    tune_allocation();
+    dt_allocation_keep();
     raise_descriptors();
     dt_log_open("psd", DT_LOG_INFO);
     s = config_load(&config, argc, argv, &err);

@@ -134,7 +134,8 @@ take_mails(struct shard_thread *t, int64_t now)
     struct mail *m;
     unsigned n = 0;
 
-    mailbox_clear(t->mailboxes, t->index);
+    if (t->items[t->n_routers].ready)
+        mailbox_clear(t->mailboxes, t->index);
     while (n < TURN_MAILS && (m = mailbox_take(t->mailboxes, t->index))) {
         shard_mail(t->shard, m, now, &t->out);
         deliver(t, now);

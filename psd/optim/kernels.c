@@ -9,13 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Clones need ifunc, which runs before the sanitizers are ready. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(PSD_NO_CLONES)
-#define CLONED __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CLONED
-#endif
+#include "proto/base/clones.h"
 
 /* Element i depends on element i only, also when out is w: no run-time test for overlap. */
 #if defined(__clang__)
@@ -34,7 +28,7 @@ load(const void *g, size_t i)
     return x;
 }
 
-CLONED void
+DT_CLONED void
 kernel_scale(float *acc, const void *g, float scale, size_t n)
 {
     size_t i;
@@ -44,7 +38,7 @@ kernel_scale(float *acc, const void *g, float scale, size_t n)
         acc[i] = scale * load(g, i);
 }
 
-CLONED void
+DT_CLONED void
 kernel_axpy(float *acc, const void *g, float scale, size_t n)
 {
     size_t i;
@@ -54,7 +48,7 @@ kernel_axpy(float *acc, const void *g, float scale, size_t n)
         acc[i] += scale * load(g, i);
 }
 
-CLONED void
+DT_CLONED void
 kernel_divide(float *g, float divisor, size_t n)
 {
     size_t i;
@@ -64,7 +58,7 @@ kernel_divide(float *g, float divisor, size_t n)
         g[i] /= divisor;
 }
 
-CLONED void
+DT_CLONED void
 kernel_clip(float *out, const void *g, float limit, size_t n)
 {
     size_t i;
@@ -78,7 +72,7 @@ kernel_clip(float *out, const void *g, float limit, size_t n)
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_decay(float *out, const void *g, const float *w, float l2, size_t n)
 {
     size_t i;
@@ -88,7 +82,7 @@ kernel_decay(float *out, const void *g, const float *w, float l2, size_t n)
         out[i] = load(g, i) + l2 * w[i];
 }
 
-CLONED double
+DT_CLONED double
 kernel_square_sum(const void *g, size_t n)
 {
     double sums[8] = {0}, sum = 0;
@@ -111,7 +105,7 @@ kernel_square_sum(const void *g, size_t n)
     return sum;
 }
 
-CLONED void
+DT_CLONED void
 kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n)
 {
     size_t i;
@@ -122,7 +116,7 @@ kernel_sgd(float *out, const float *w, const void *g, float lr, size_t n)
 }
 
 /* Without an epsilon it is 0: adding that changes no bit of a root. */
-CLONED void
+DT_CLONED void
 kernel_adagrad(float *out, const float *w, float *a, const void *g, float lr, float eps, size_t n)
 {
     size_t i;
@@ -136,7 +130,7 @@ kernel_adagrad(float *out, const float *w, float *a, const void *g, float lr, fl
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_adam(float *out, const float *w, float *m, float *v, const void *g,
             struct kernel_adam_step step, size_t n)
 {
@@ -154,7 +148,7 @@ kernel_adam(float *out, const float *w, float *m, float *v, const void *g,
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_momentum(float *out, const float *w, float *a, const void *g, float lr, float mu, size_t n)
 {
     size_t i;
@@ -168,7 +162,7 @@ kernel_momentum(float *out, const float *w, float *a, const void *g, float lr, f
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_nesterov(float *out, const float *w, float *a, const void *g, float lr, float mu, size_t n)
 {
     size_t i;
@@ -182,7 +176,7 @@ kernel_nesterov(float *out, const float *w, float *a, const void *g, float lr, f
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_rmsprop(float *out, const float *w, float *ms, float *mom, const void *g,
                struct kernel_rmsprop_step step, size_t n)
 {
@@ -199,7 +193,7 @@ kernel_rmsprop(float *out, const float *w, float *ms, float *mom, const void *g,
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_rmsprop_centered(float *out, const float *w, float *ms, float *mom, float *mg, const void *g,
                         struct kernel_rmsprop_step step, size_t n)
 {
@@ -220,7 +214,7 @@ kernel_rmsprop_centered(float *out, const float *w, float *ms, float *mom, float
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_ftrl(float *out, const float *w, float *sq, float *z, const void *g,
             struct kernel_ftrl_step step, size_t n)
 {
@@ -239,7 +233,7 @@ kernel_ftrl(float *out, const float *w, float *sq, float *z, const void *g,
     }
 }
 
-CLONED void
+DT_CLONED void
 kernel_add(float *out, const float *w, const void *g, size_t n)
 {
     size_t i;
@@ -249,7 +243,7 @@ kernel_add(float *out, const float *w, const void *g, size_t n)
         out[i] = w[i] + load(g, i);
 }
 
-CLONED void
+DT_CLONED void
 kernel_add_damped(float *out, const float *w, const void *g, float divisor, size_t n)
 {
     size_t i;
@@ -259,7 +253,7 @@ kernel_add_damped(float *out, const float *w, const void *g, float divisor, size
         out[i] = w[i] + load(g, i) / divisor;
 }
 
-CLONED void
+DT_CLONED void
 kernel_assign(float *out, const void *g, size_t n)
 {
     size_t i;
@@ -267,19 +261,4 @@ kernel_assign(float *out, const void *g, size_t n)
     INDEPENDENT
     for (i = 0; i < n; i++)
         out[i] = load(g, i);
-}
-
-/* NaN and Inf are the numbers whose exponent bits are all set. */
-CLONED bool
-kernel_is_finite(const void *g, size_t n)
-{
-    const uint32_t exponent = 0x7f800000;
-    uint32_t bad = 0, bits;
-    size_t i;
-
-    for (i = 0; i < n; i++) {
-        memcpy(&bits, (const char *)g + i * sizeof(bits), sizeof(bits));
-        bad |= (bits & exponent) == exponent;
-    }
-    return !bad;
 }

@@ -78,7 +78,5 @@ void kernel_add(float *out, const float *w, const void *g, size_t n);
 void kernel_add_damped(float *out, const float *w, const void *g, float divisor, size_t n);
 /* out[i] = g[i] */
 void kernel_assign(float *out, const void *g, size_t n);
-/* true if no element is NaN or Inf */
-bool kernel_is_finite(const void *g, size_t n);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/finite.h"
 #include "psd/serve/call.h"
-#include "psd/optim/kernels.h"
 #include "psd/serve/control.h"
 
 static void
@@ -171,7 +171,7 @@ check_items(const struct call *c, const struct dt_data *m, const char **text)
         }
         if (c->req->frames[i].bytes != s->n * sizeof(float))
             return DT_R_MALFORMED;
-        if (!kernel_is_finite(c->req->frames[i].p, s->n)) {
+        if (!dt_is_finite(c->req->frames[i].p, s->n)) {
             *text = "INIT: NaN or Inf in the initial values";
             return DT_R_NOT_FINITE;
         }

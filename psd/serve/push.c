@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "psd/optim/kernels.h"
+#include "proto/base/finite.h"
 #include "psd/serve/call.h"
 #include "psd/serve/parked.h"
 #include "psd/serve/whole.h"
@@ -42,7 +42,7 @@ check_finite(const struct call *c, const struct checked *p, const char **text)
     uint32_t i;
 
     for (i = 0; i < c->req->n_frames; i++) {
-        if (!kernel_is_finite(c->req->frames[i].p, p->slices[i]->n)) {
+        if (!dt_is_finite(c->req->frames[i].p, p->slices[i]->n)) {
             *text = "NaN or Inf in the gradient";
             return DT_R_NOT_FINITE;
         }

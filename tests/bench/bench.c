@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/base/parse.h"
@@ -56,9 +57,13 @@ bench_init(struct bench *b, int argc, char **argv)
             i++;
         } else if (!strcmp(argv[i], "--only") && i + 1 < argc) {
             b->only = argv[++i];
+        } else if (!strcmp(argv[i], "--transport") && i + 1 < argc) {
+            b->transport = argv[++i];
         } else {
             fprintf(stderr,
-                    "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--only NAME] [--json]\n",
+                    "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--transport tcp|ipc] "
+                    "[--only NAME] [--json]
+                    ",
                     argv[0]);
             exit(64);
         }
@@ -172,6 +177,26 @@ bench_psd_peak_mib(const struct bench_psd *p)
     if (in)
         fclose(in);
     return kib / 1024;
+}
+
+double
+bench_cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double
+bench_psd_cpu_seconds(const struct bench_psd *p)
+{
+    struct timespec t = {0};
+    clockid_t clock;
+
+    if (clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
+        bench_fail("no CPU time of psd");
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 void

@@ -14,15 +14,17 @@
 #include "worker/lib/dtworker.h"
 
 struct bench {
-    double seconds;   /* of one point */
-    unsigned max_mib; /* nothing larger is moved at once */
-    uint64_t bytes;   /* only this size, where a benchmark has several; 0: all */
-    const char *only; /* likewise what has this name; NULL: all */
+    double seconds;        /* of one point */
+    unsigned max_mib;      /* nothing larger is moved at once */
+    uint64_t bytes;        /* only this size, where a benchmark has several; 0: all */
+    const char *only;      /* likewise what has this name; NULL: all */
+    const char *transport; /* likewise; tcp or ipc */
     bool json;
     json_t *result; /* owned: "rows" and what else is told */
 };
 
-/* --seconds S (default 1), --max-mib N (256), --bytes N, --only NAME, --json; anything else ends the process with 64. */
+/* --seconds S (default 1), --max-mib N (256), --bytes N, --transport tcp|ipc, --only NAME, --json; anything else ends
+ * the process with 64. */
 void bench_init(struct bench *b, int argc, char **argv);
 bool bench_wants(const struct bench *b, const char *name); /* see --only */
 /* A row of the table: one object; takes it. */
@@ -31,6 +33,7 @@ void bench_row(struct bench *b, json_t *row);
 void bench_note(struct bench *b, const char *name, double value);
 /* Prints the JSON object where --json was given. */
 void bench_finish(struct bench *b);
+double bench_cpu_seconds(void); /* of this process so far */
 _Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define BENCH_DIRECTORY 64 /* bytes of its path */
@@ -49,14 +52,21 @@ struct bench_psd {
 /* The psd beside this program, on loopback or on an ipc socket in a directory of its own. `n_shards` 0: its default. */
 void bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards);
 double bench_psd_peak_mib(const struct bench_psd *p); /* of its memory so far */
-void bench_psd_stop(struct bench_psd *p);             /* SIGTERM; it must end with 0 */
+double bench_psd_cpu_seconds(const struct bench_psd *p);
+void bench_psd_stop(struct bench_psd *p); /* SIGTERM; it must end with 0 */
+
+struct bench_rate {
+    double rate; /* messages or bytes a second */
+    double
+        cpu; /* CPU seconds of all who take part for each of them: a load beside them changes it little */
+};
 
 /* Yardsticks; each runs for `seconds`. */
 /* One DEALER sends frames of `bytes` to one ROUTER, `window` in flight, each answered by a few bytes:
  * messages a second. */
-double yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds);
+struct bench_rate yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds);
 /* One plain stream socket, 1 MiB writes; the other end applies what comes (sgd) or stores it: bytes a second. */
-double yardstick_stream(bool tcp, size_t bytes, bool apply, double seconds);
+struct bench_rate yardstick_stream(bool tcp, size_t bytes, bool apply, double seconds);
 /* kernel_add over `elements` in one thread: calls a second. */
 double yardstick_add(size_t elements, double seconds);
 /* yardstick_products.c: the matrix products of a gradient in one thread: rows a second. */

@@ -189,7 +189,8 @@ run_size(struct bench *b, uint64_t elements)
 {
     static const unsigned shards[] = {1, 2, 4};
     static const char *const lockings[] = {"slice", "none"};
-    double bare = yardstick_router_dealer(false, elements * sizeof(float), IN_FLIGHT, b->seconds);
+    double bare =
+        yardstick_router_dealer(false, elements * sizeof(float), IN_FLIGHT, b->seconds).rate;
     double add = yardstick_add(elements, b->seconds), one = 0, lost;
     unsigned i, k;
 

@@ -4,8 +4,9 @@
  * Workers are threads with a client each; each has a variable of its own (sgd, asynchronous), so that nothing but the
  * transport and the update is measured. Modes: serial, one request after the other; pipelined, IN_FLIGHT requests at
  * a time. Yardsticks of the same run: up to 64 KiB bare ROUTER/DEALER with the same window (messages), above that one
- * raw stream of the same bytes by 1 MiB writes (push: applied; pull: not), which stands for push_pull, too. GB/s count
- * one direction of push_pull. Checked: the values after all updates.
+ * raw stream of the same bytes by 1 MiB writes (push: applied; pull: not; push_pull: the one and then the other). GB/s
+ * count one direction of push_pull. CPU us: of all threads of workers and psd, for a request. Checked: the values
+ * after all updates.
  */
 #include <math.h>
 #include <pthread.h>
@@ -29,7 +30,9 @@ struct point {
     uint64_t elements;
     unsigned workers, in_flight;
     double seconds;
+    struct bench_psd psd;
     const char *endpoint;
+    double cpu; /* of workers and psd, while measured */
     pthread_barrier_t barrier;
 };
 
@@ -161,6 +164,12 @@ allocate(uint64_t n, float value)
     return x;
 }
 
+static double
+cpu_seconds(const struct point *p)
+{
+    return bench_cpu_seconds() + bench_psd_cpu_seconds(&p->psd);
+}
+
 static void *
 work(void *arg)
 {
@@ -179,9 +188,14 @@ work(void *arg)
     warm = w->n;
     w->n = 0;
     pthread_barrier_wait(&p->barrier);
+    if (w->rank == 0)
+        p->cpu -= cpu_seconds(p);
     start = dt_now_seconds();
     exchange(w, start + p->seconds);
     w->span = dt_now_seconds() - start;
+    pthread_barrier_wait(&p->barrier);
+    if (w->rank == 0)
+        p->cpu += cpu_seconds(p);
     pthread_barrier_wait(&p->barrier);
     check(w, p->op == PULL ? 0 : warm + w->n);
     dtw_leave(w->client, 10000, NULL);
@@ -192,8 +206,8 @@ work(void *arg)
     return NULL;
 }
 
-/* Requests a second of all workers. */
-static double
+/* Requests of all workers. */
+static struct bench_rate
 measure(struct point *p)
 {
     struct worker workers[MAX_WORKERS];
@@ -213,35 +227,53 @@ measure(struct point *p)
         span = fmax(span, workers[i].span);
     }
     pthread_barrier_destroy(&p->barrier);
-    return n / span;
+    return (struct bench_rate){n / span, p->cpu / n};
 }
 
-/* Requests a second of what stands for the point without psd. */
-static double
-yardstick(const struct point *p)
+/* Once the variable's bytes by a raw stream. */
+static void
+add_stream(const struct point *p, bool apply, double *time, double *cpu)
 {
     size_t bytes = p->elements * sizeof(float);
+    struct bench_rate r = yardstick_stream(p->tcp, bytes, apply, p->seconds);
+
+    *time += (double)bytes / r.rate;
+    *cpu += (double)bytes * r.cpu;
+}
+
+/* Requests of what stands for the point without psd. */
+static struct bench_rate
+yardstick(const struct point *p)
+{
+    double bytes = (double)p->elements * sizeof(float), time = 0, cpu = 0;
 
     if (bytes < STREAM_FROM)
-        return yardstick_router_dealer(p->tcp, bytes, p->in_flight, p->seconds);
-    return yardstick_stream(p->tcp, bytes, p->op != PULL, p->seconds) / (double)bytes;
+        return yardstick_router_dealer(p->tcp, (size_t)bytes, p->in_flight, p->seconds);
+    if (p->op != PULL)
+        add_stream(p, true, &time, &cpu);
+    if (p->op != PUSH)
+        add_stream(p, false, &time, &cpu);
+    return (struct bench_rate){1 / time, cpu};
 }
 
 static void
-run_point(struct bench *b, struct point *p, double bare)
+run_point(struct bench *b, struct point *p, struct bench_rate bare)
 {
-    double rate, bytes = (double)p->elements * sizeof(float);
-    struct bench_psd psd;
+    double bytes = (double)p->elements * sizeof(float);
+    struct bench_rate ours;
 
-    bench_psd_start(&psd, p->tcp, 0);
-    p->endpoint = psd.endpoint;
-    rate = measure(p);
-    bench_row(b, json_pack("{s:s, s:s, s:I, s:i, s:i, s:f, s:f, s:f, s:f}", "transport",
-                           p->tcp ? "tcp" : "ipc", "op", op_names[p->op], "bytes",
-                           (json_int_t)bytes, "workers", (int)p->workers, "in flight",
-                           (int)p->in_flight, "req/s", rate, "GB/s", rate * bytes / 1e9, "to bare",
-                           rate / bare, "psd MiB", bench_psd_peak_mib(&psd)));
-    bench_psd_stop(&psd);
+    bench_psd_start(&p->psd, p->tcp, 0);
+    p->endpoint = p->psd.endpoint;
+    p->cpu = 0;
+    ours = measure(p);
+    bench_row(b,
+              json_pack("{s:s, s:s, s:I, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "transport",
+                        p->tcp ? "tcp" : "ipc", "op", op_names[p->op], "bytes", (json_int_t)bytes,
+                        "workers", (int)p->workers, "in flight", (int)p->in_flight, "req/s",
+                        ours.rate, "GB/s", ours.rate * bytes / 1e9, "to bare",
+                        ours.rate / bare.rate, "CPU us", ours.cpu * 1e6, "CPU to bare",
+                        ours.cpu / bare.cpu, "psd MiB", bench_psd_peak_mib(&p->psd)));
+    bench_psd_stop(&p->psd);
 }
 
 /* The largest ones are not pipelined: a request is a stream of messages by itself. */
@@ -253,7 +285,7 @@ run_size(struct bench *b, bool tcp, enum op op, uint64_t bytes)
     } modes[] = {{1, 1}, {1, IN_FLIGHT}, {4, IN_FLIGHT}};
     struct point p = {
         .tcp = tcp, .op = op, .elements = bytes / sizeof(float), .seconds = b->seconds};
-    double bare = 0;
+    struct bench_rate bare = {0, 0};
     unsigned i;
 
     for (i = 0; i < 3; i++) {
@@ -267,21 +299,33 @@ run_size(struct bench *b, bool tcp, enum op op, uint64_t bytes)
     }
 }
 
-int
-main(int argc, char **argv)
+static void
+run_op(struct bench *b, bool tcp, enum op op)
 {
     static const uint64_t sizes[] = {64,      4096,    65536,    1 << 20,
                                      4 << 20, 1 << 24, 64 << 20, 256 << 20};
-    struct bench b;
-    unsigned tcp, op, i;
+    unsigned i;
 
+    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (sizes[i] <= (uint64_t)b->max_mib << 20 && (!b->bytes || b->bytes == sizes[i]))
+            run_size(b, tcp, op, sizes[i]);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    static const char *const transports[] = {"tcp", "ipc"};
+    struct bench b;
+    unsigned t, op;
+
+    dtw_tune_allocation();
     bench_init(&b, argc, argv);
-    for (tcp = 2; tcp-- > 0;) {
+    for (t = 0; t < 2; t++) {
         for (op = 0; op < N_OPS; op++) {
-            for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-                if (sizes[i] <= (uint64_t)b.max_mib << 20 && (!b.bytes || b.bytes == sizes[i]))
-                    run_size(&b, tcp != 0, (enum op)op, sizes[i]);
-            }
+            if ((!b.transport || !strcmp(b.transport, transports[t])) &&
+                bench_wants(&b, op_names[op]))
+                run_op(&b, t == 0, (enum op)op);
         }
     }
     bench_finish(&b);

@@ -114,13 +114,13 @@ run(int fds[2], float *w, const float *g, float *chunk, size_t n, bool apply, ui
     return dt_now_seconds() - start;
 }
 
-double
+struct bench_rate
 yardstick_stream(bool tcp, size_t bytes, bool apply, double seconds)
 {
     size_t n = bytes / sizeof(float);
     float *w = dtw_alloc(n), *g = dtw_alloc(n), *chunk = dtw_alloc(CHUNK / sizeof(float));
+    double span, cpu = 0, moved;
     uint64_t rounds = 1;
-    double span;
     int fds[2];
 
     if (!w || !g || !chunk)
@@ -129,13 +129,20 @@ yardstick_stream(bool tcp, size_t bytes, bool apply, double seconds)
     memset(g, 0, bytes);
     open_pair(tcp, fds);
     run(fds, w, g, chunk, n, apply, 1); /* pages, windows */
-    while ((span = run(fds, w, g, chunk, n, apply, rounds)) < seconds)
+    for (;;) {
+        cpu = bench_cpu_seconds();
+        span = run(fds, w, g, chunk, n, apply, rounds);
+        cpu = bench_cpu_seconds() - cpu;
+        if (span >= seconds)
+            break;
         rounds = span > seconds / 64 ? (uint64_t)((double)rounds * seconds / span * 1.2) + 1
                                      : rounds * 16;
+    }
+    moved = (double)rounds * (double)bytes;
     close(fds[0]);
     close(fds[1]);
     dtw_free(w, n);
     dtw_free(g, n);
     dtw_free(chunk, CHUNK / sizeof(float));
-    return (double)rounds * (double)bytes / span;
+    return (struct bench_rate){moved / span, cpu / moved};
 }

@@ -62,7 +62,7 @@ exchange(void *dealer, const char *frame, size_t bytes, unsigned window, double 
     return n;
 }
 
-double
+struct bench_rate
 yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
 {
     char directory[] = "/tmp/psd-bench-XXXXXX", endpoint[64];
@@ -71,7 +71,7 @@ yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
     struct echo e = {zmq_socket(context, ZMQ_ROUTER)};
     char *frame = calloc(1, bytes);
     pthread_t thread;
-    double start;
+    double start, cpu;
     uint64_t n;
 
     if (!mkdtemp(directory))
@@ -82,8 +82,10 @@ yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
         zmq_connect(dealer, endpoint) || pthread_create(&thread, NULL, answer, &e))
         bench_fail("the bare echo cannot start");
     start = dt_now_seconds();
+    cpu = bench_cpu_seconds();
     n = exchange(dealer, frame, bytes, window, seconds);
     start = dt_now_seconds() - start;
+    cpu = bench_cpu_seconds() - cpu;
     zmq_send(dealer, "", 0, 0);
     pthread_join(thread, NULL);
     zmq_close(dealer);
@@ -94,7 +96,7 @@ yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
         unlink(strchr(endpoint, '/') + 2); /* libzmq leaves it */
     if (rmdir(directory))
         bench_fail("%s is not empty", directory);
-    return (double)n / start;
+    return (struct bench_rate){(double)n / start, cpu / (double)n};
 }
 
 double

@@ -38,6 +38,7 @@ main(int argc, char **argv)
     struct dtw_handle *pull;
     struct dtw_error err;
     uint64_t step;
+    dtw_tune_allocation(); /* for fast pulls of large variables */
     dtw_options_init(&o);
     o.ps = &ps, o.n_ps = 1, o.job = argc > 2 ? argv[2] : "minimal";
     o.rank = argc > 3 ? (unsigned)atoi(argv[3]) : 0;

@@ -10,13 +10,14 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "proto/base/allocation.h"
 #include "proto/base/clock.h"
 #include "proto/base/descriptors.h"
 #include "proto/base/random.h"
 #include "worker/lib/handle.h"
 #include "worker/lib/options.h"
 
-#define MESSAGE_BYTES (8u << 20) /* at most, so that several are in flight */
+#define MESSAGE_BYTES (1u << 20) /* at most: applied while it is warm in cache, several in flight */
 
 enum dtw_status
 client_enter_forked_only(struct dtw_client *client, struct dtw_error *err)
@@ -283,6 +284,12 @@ float *
 dtw_alloc(uint64_t n)
 {
     return n == 0 || n > SIZE_MAX / sizeof(float) / 2 ? NULL : dt_huge_alloc(n * sizeof(float));
+}
+
+bool
+dtw_tune_allocation(void)
+{
+    return dt_allocation_keep();
 }
 
 void

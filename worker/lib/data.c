@@ -15,29 +15,6 @@ struct split { /* the messages that are being filled: one a shard of each ps tas
     struct message *open[DT_MAX_SHARDS]; /* of the ps task at hand */
 };
 
-#define FINITE_RUN 4096
-
-bool
-data_is_finite(const float *values, uint64_t n)
-{
-    uint64_t i, k;
-
-    for (i = 0; i < n; i += FINITE_RUN) {
-        uint64_t run = n - i < FINITE_RUN ? n - i : FINITE_RUN;
-        uint32_t bad = 0;
-
-        for (k = 0; k < run; k++) {
-            uint32_t bits;
-
-            memcpy(&bits, &values[i + k], sizeof(bits));
-            bad |= (bits & 0x7f800000u) == 0x7f800000u;
-        }
-        if (bad)
-            return false;
-    }
-    return true;
-}
-
 static bool
 fits(const struct split *s, const struct message *m, uint64_t bytes)
 {

@@ -16,8 +16,6 @@ struct data_request {
     uint32_t count;
 };
 
-/* No NaN, no Inf? */
-bool data_is_finite(const float *values, uint64_t n);
 /* Checks of a call, DTW_INVALID; declarations do not change after dtw_init, so no lock is needed but by the
  * first: was dtw_init called? Is there a buffer for each variable? */
 enum dtw_status data_check_initialised(struct dtw_client *client, struct dtw_error *err);

@@ -21,6 +21,7 @@
 
 #define MESSAGES_A_TURN 64 /* from one connection, before the others have their turn */
 #define FULL_RETRY_MS 5
+#define BACKGROUND_BYTES (256 << 10) /* of payload under way */
 
 static bool
 init_monotonic(pthread_cond_t *cond)
@@ -81,18 +82,6 @@ write_wake(const struct driver *d)
 }
 
 void
-driver_wake(struct dtw_client *client, bool alone)
-{
-    struct driver *d = &client->driver;
-
-    d->due_ms = 0;
-    if (d->taken)
-        write_wake(d);
-    else if (alone && d->n_waiting == 0)
-        pthread_cond_signal(&d->background);
-}
-
-void
 driver_news(struct driver *d)
 {
     d->news = true;
@@ -134,30 +123,21 @@ collect_items(struct dtw_client *client)
     }
 }
 
+/* Ends early with news: whoever waits for it is not to pay for looking whether there is more. */
 static bool
-is_ready(const struct driver *d, const struct dt_dealer *dealer)
-{
-    unsigned i;
-
-    for (i = 0; i < d->n_items; i++) {
-        if (d->items[i].dealer == dealer)
-            return d->items[i].ready;
-    }
-    return false;
-}
-
-static void
 receive(struct connection *c, int64_t now)
 {
+    const struct driver *d = &c->task->client->driver;
     struct dt_message message;
     int i;
 
-    for (i = 0; i < MESSAGES_A_TURN && c->dealer; i++) {
+    for (i = 0; i < MESSAGES_A_TURN && c->dealer && !d->news; i++) {
         if (dt_dealer_recv(c->dealer, &message) != DT_OK)
-            return;
+            break;
         answer_take(c, &message, now);
         dt_message_deinit(&message);
     }
+    return i > 0;
 }
 
 static void
@@ -179,20 +159,22 @@ drain(struct dtw_client *client)
         pthread_cond_broadcast(&d->waiters);
 }
 
-static void
+static bool
 receive_all(struct dtw_client *client)
 {
     int64_t now = dt_now_ms();
+    bool any = false;
     uint32_t t, s;
 
     for (t = 0; t < client->n_tasks; t++) {
         for (s = 0; s < DT_MAX_SHARDS; s++) {
             struct connection *c = client->tasks[t].shards[s];
 
-            if (c && c->dealer && is_ready(&client->driver, c->dealer))
-                receive(c, now);
+            if (c && c->dealer && dt_dealer_may_have(c->dealer))
+                any = receive(c, now) || any;
         }
     }
+    return any;
 }
 
 static bool
@@ -214,12 +196,48 @@ flush_all(struct dtw_client *client)
     return full;
 }
 
-/* One turn of the loop. Lock and token held; the lock is dropped for the poll. */
-static void
-turn(struct dtw_client *client, int64_t deadline_ms)
+/* Small requests are sent by whoever makes them, and their answers can lie until somebody waits: waking the background
+ * thread for them costs more than they do. What does not fit into the window, or has to be copied, goes on meanwhile. */
+static bool
+is_worth_background(const struct dtw_client *client)
+{
+    uint32_t t, s;
+
+    for (t = 0; t < client->n_tasks; t++) {
+        for (s = 0; s < client->tasks[t].n_shards; s++) {
+            const struct connection *c = client->tasks[t].shards[s];
+
+            if (c && (c->unsent || c->bytes_in_flight >= BACKGROUND_BYTES))
+                return true;
+        }
+    }
+    return timer_is_busy(client);
+}
+
+void
+driver_wake(struct dtw_client *client, bool alone)
 {
     struct driver *d = &client->driver;
-    int64_t now = dt_now_ms(), settle_ms;
+
+    if (d->taken) {
+        write_wake(d);
+        return;
+    }
+    if (!alone || d->n_waiting > 0)
+        return;
+    flush_all(client); /* the token is free and the lock is held: nobody else uses the sockets */
+    if (!is_worth_background(client))
+        return;
+    d->due_ms = 0;
+    pthread_cond_signal(&d->background);
+}
+
+/* What is due is done and sent; d->due_ms: when this has to be looked at again. */
+static void
+work_off(struct dtw_client *client, int64_t now)
+{
+    struct driver *d = &client->driver;
+    int64_t settle_ms;
 
     d->news = false;
     d->due_ms = timer_tick(client, now);
@@ -228,16 +246,29 @@ turn(struct dtw_client *client, int64_t deadline_ms)
     settle_ms = handle_settle(client, now);
     if (settle_ms < d->due_ms)
         d->due_ms = settle_ms;
-    if (d->due_ms < deadline_ms)
-        deadline_ms = d->due_ms;
-    if (d->news || d->stop)
-        deadline_ms = now;
-    collect_items(client);
-    pthread_mutex_unlock(&d->lock);
-    dt_poll(d->items, d->n_items, dt_poll_timeout(now, deadline_ms));
-    pthread_mutex_lock(&d->lock);
-    drain(client);
-    receive_all(client);
+}
+
+/* One turn of the loop. Lock and token held; the lock is dropped for the poll, which is left out when there is
+ * something to receive without it. */
+static void
+turn(struct dtw_client *client, int64_t deadline_ms)
+{
+    struct driver *d = &client->driver;
+    int64_t now = dt_now_ms();
+
+    work_off(client, now);
+    if (!receive_all(client)) {
+        if (d->due_ms < deadline_ms)
+            deadline_ms = d->due_ms;
+        if (d->news || d->stop)
+            deadline_ms = now;
+        collect_items(client);
+        pthread_mutex_unlock(&d->lock);
+        dt_poll(d->items, d->n_items, dt_poll_timeout(now, deadline_ms));
+        pthread_mutex_lock(&d->lock);
+        drain(client);
+        receive_all(client);
+    }
     handle_settle(client, dt_now_ms());
 }
 
@@ -263,7 +294,7 @@ pass(struct dtw_client *client)
         return;
     if (d->n_waiting > 0)
         pthread_cond_signal(&d->waiters);
-    else if (is_busy(client) || d->due_ms < d->background_until_ms)
+    else if (is_worth_background(client) || d->due_ms < d->background_until_ms)
         pthread_cond_signal(&d->background);
 }
 

@@ -297,6 +297,11 @@ DTW_API void dtw_close(struct dtw_client *client);
 DTW_API float *dtw_alloc(uint64_t n);
 DTW_API void dtw_free(float *buffer, uint64_t n);
 
+/* Sets glibc's malloc of this process to keep freed memory (up to 512 MiB) for the next frames: pulls of large
+ * variables are several times faster. A decision of the program, so the library never takes it by itself: call it at
+ * the start of main(), before threads. false: glibc refused, nothing else is affected. */
+DTW_API bool dtw_tune_allocation(void);
+
 DTW_API const char *dtw_strerror(enum dtw_status status);
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "proto/base/clock.h"
+#include "proto/base/finite.h"
 #include "worker/lib/data.h"
 #include "worker/lib/handle.h"
 #include "worker/lib/member.h"
@@ -80,7 +81,7 @@ give_variable(struct dtw_client *client, const struct task *t, uint32_t index, d
         return client_error(err, DTW_NO_MEMORY, "short of memory");
     client_exit(client);
     fill(arg, index, values, w->elements);
-    if (data_is_finite(values, w->elements))
+    if (dt_is_finite(values, w->elements))
         status = DTW_OK;
     else
         status = client_error(err, DTW_NOT_FINITE, "variable %s: NaN or Inf in its initial values",

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "proto/base/clock.h"
+#include "proto/base/finite.h"
 #include "worker/lib/data.h"
 
 static enum dtw_status
@@ -24,7 +25,7 @@ check_gradients(const struct dtw_client *client, const struct data_request *r,
     for (i = 0; status == DTW_OK && i < client->declared.n_wholes; i++) {
         const struct whole *w = &client->declared.wholes[i];
 
-        if (!data_is_finite(r->gradients[i], w->elements))
+        if (!dt_is_finite(r->gradients[i], w->elements))
             status = client_error(err, DTW_NOT_FINITE, "variable %s: NaN or Inf in the gradient",
                                   w->name);
     }

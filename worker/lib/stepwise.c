@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "proto/base/clock.h"
+#include "proto/base/finite.h"
 #include "worker/lib/data.h"
 
 void
@@ -153,7 +154,7 @@ dtw_step_gradient(struct dtw_handle *handle, unsigned index, const float *gradie
     if (index >= client->declared.n_wholes || !gradient)
         return client_error(err, DTW_INVALID, "gradient: no such variable, or no buffer");
     w = &client->declared.wholes[index];
-    if (!data_is_finite(gradient, w->elements))
+    if (!dt_is_finite(gradient, w->elements))
         return client_error(err, DTW_NOT_FINITE, "variable %s: NaN or Inf in the gradient",
                             w->name);
     status = client_enter_forked_only(client, err);

@@ -1,6 +1,7 @@
 /*
  * block.c - size classes, alignment, recycling, references over threads, a pool's end.
  */
+#include "proto/base/allocation.h"
 #include "proto/base/block.h"
 
 #include <criterion/criterion.h>
@@ -261,3 +262,11 @@ Test(block, huge_pages_by_advice_keep_what_is_there)
         cr_assert_eq(p[i], (unsigned char)(i % 251), "byte %zu", i);
     free(p);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) /* its own malloc takes no settings */
+/* A refused setting would leave the others to make things worse: glibc no longer adapts by itself. */
+Test(block, allocation_is_kept_for_frames)
+{
+    cr_assert(dt_allocation_keep());
+}
+#endif

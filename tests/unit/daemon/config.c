@@ -68,7 +68,7 @@ Test(config, defaults)
     cr_assert(c.shards >= 1 && c.shards <= 4);
     cr_assert_eq(c.shard_ports, PORTS_EPHEMERAL);
     cr_assert_eq(c.window, 32);
-    cr_assert_eq(c.window_bytes, 64u << 20);
+    cr_assert_eq(c.window_bytes, 4u << 20);
     cr_assert_eq(c.max_session_bytes, 1u << 20);
     cr_assert_gt(c.memory_quota, 16u << 20);
     cr_assert_eq(c.stop_timeout_ms, 5000);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake.h"
+#include "proto/base/finite.h"
 #include "worker/lib/data.h"
 
 TestSuite(options, .timeout = 80, .fini = fake_no_leaks);
@@ -182,13 +183,13 @@ Test(options, finite_values)
 
     v[77] = 3.4e38f;
     v[78] = 1e-45f;
-    cr_assert(data_is_finite(v, 10000));
-    cr_assert(data_is_finite(v, 0));
+    cr_assert(dt_is_finite(v, 10000));
+    cr_assert(dt_is_finite(v, 0));
     for (i = 0; i < 5; i++) {
         v[where[i]] = NAN;
-        cr_assert_not(data_is_finite(v, 10000));
+        cr_assert_not(dt_is_finite(v, 10000));
         v[where[i]] = -INFINITY;
-        cr_assert_not(data_is_finite(v, 10000));
+        cr_assert_not(dt_is_finite(v, 10000));
         v[where[i]] = 0;
     }
 }

@@ -379,7 +379,7 @@ Test(clones, ftrl)
 Test(clones, is_finite)
 {
     union kernel k[MAX_CLONES];
-    unsigned n_clones = find_clones("kernel_is_finite", k), c;
+    unsigned n_clones = find_clones("dt_is_finite", k), c;
     float *x = samples(5, 1003);
     size_t i;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/finite.h"
 #include "psd/optim/kernels_ref.h"
 #include "samples.h"
 
@@ -368,14 +369,14 @@ check_finite(const struct inputs *in)
     char *at = (char *)in->base + ((const char *)in->at - (const char *)in->base);
     size_t step = in->n > 1000 ? in->n / 7 : 1, i, k;
 
-    cr_assert(kernel_is_finite(in->at, in->n));
+    cr_assert(dt_is_finite(in->at, in->n));
     cr_assert(kernel_is_finite_ref(in->at, in->n));
     for (i = 0; i < in->n; i += step) {
         size_t place = i + step < in->n ? i : in->n - 1; /* the last one, too */
 
         for (k = 0; k < 4; k++) {
             memcpy(at + place * sizeof(float), &bad[k], sizeof(float));
-            cr_assert_not(kernel_is_finite(in->at, in->n), "n %zu, place %zu", in->n, place);
+            cr_assert_not(dt_is_finite(in->at, in->n), "n %zu, place %zu", in->n, place);
             cr_assert_not(kernel_is_finite_ref(in->at, in->n));
         }
         memcpy(at + place * sizeof(float), &in->g[place], sizeof(float));
@@ -391,7 +392,7 @@ Test(kernels, the_largest_and_smallest_numbers_are_finite)
 {
     const float x[] = {FLT_MAX, -FLT_MAX, FLT_MIN, 1e-45f, -1e-45f, 0, -0.0f, 1};
 
-    cr_assert(kernel_is_finite(x, sizeof(x) / sizeof(x[0])));
+    cr_assert(dt_is_finite(x, sizeof(x) / sizeof(x[0])));
 }
 
 Test(kernels, nothing_to_do_needs_no_memory)
@@ -405,5 +406,5 @@ Test(kernels, nothing_to_do_needs_no_memory)
     kernel_add(NULL, NULL, NULL, 0);
     kernel_add_damped(NULL, NULL, NULL, 1, 0);
     kernel_assign(NULL, NULL, 0);
-    cr_assert(kernel_is_finite(NULL, 0));
+    cr_assert(dt_is_finite(NULL, 0));
 }

@@ -1,0 +1,13 @@
+/*
+ * finite.h - are all of these numbers finite? Asked by both ends of each push.
+ */
+#ifndef DT_BASE_FINITE_H
+#define DT_BASE_FINITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* No NaN and no Inf among the n float32 at g, which may be unaligned. Pure; any thread. */
+bool dt_is_finite(const void *g, size_t n);
+
+#endif
