@@ -62,8 +62,7 @@ bench_init(struct bench *b, int argc, char **argv)
         } else {
             fprintf(stderr,
                     "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--transport tcp|ipc] "
-                    "[--only NAME] [--json]
-                    ",
+                    "[--only NAME] [--json]\n",
                     argv[0]);
             exit(64);
         }
