@@ -236,6 +236,7 @@ main(int argc, char **argv)
 {
     static const int batches[] = {64, 256};
     struct bench b;
+    char name[32]; /* a model's, or model/batch */
     uint64_t rows;
 
     bench_init(&b, argc, argv);
@@ -243,7 +244,8 @@ main(int argc, char **argv)
     make_data((uint32_t)(rows < ROWS_STEP ? ROWS_STEP : rows > MOST_ROWS ? MOST_ROWS : rows));
     for (unsigned i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         for (unsigned k = 0; k < 2; k++) {
-            if (bench_wants(&b, models[i].name))
+            snprintf(name, sizeof(name), "%s/%d", models[i].name, batches[k]);
+            if (bench_wants(&b, models[i].name) || bench_wants(&b, name))
                 run_batch(&b, &models[i], batches[k]);
         }
     }
