@@ -9,6 +9,8 @@
 #include "proto/base/error.h"
 #include "proto/wire/limits.h"
 
+#define DT_IPC_PATH_BYTES 107 /* sun_path without its NUL */
+
 struct addrinfo;
 
 struct dt_endpoint {

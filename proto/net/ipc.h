@@ -9,8 +9,7 @@
 #define DT_NET_IPC_H
 
 #include "proto/base/error.h"
-
-#define DT_IPC_PATH_BYTES 107 /* sun_path without its NUL */
+#include "proto/net/endpoint.h"
 
 struct dt_ipc_lock;
 

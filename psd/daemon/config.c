@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "proto/base/parse.h"
-#include "proto/base/plural.h"
-#include "proto/net/context.h"
 #include "proto/wire/limits.h"
 
 #define DEFAULT_LISTEN "tcp://127.0.0.1:2222"
@@ -328,62 +326,6 @@ config_load(struct config *c, int argc, char **argv, struct dt_error *err)
     }
     config_deinit(&first);
     return s;
-}
-
-static enum dt_status
-check_listen(const struct config *c, const char *endpoint, struct dt_error *err)
-{
-    if (dt_endpoint_check(endpoint, err) != DT_OK) {
-        dt_fail_prefix(err, "listen");
-        if (err)
-            err->code = DT_E_CONFIG;
-        return DT_E_CONFIG;
-    }
-    if (!dt_endpoint_is_local(endpoint) && !c->insecure)
-        return dt_fail(err, DT_E_CONFIG,
-                       "listen: %s can be reached from other machines, and without keys anyone who "
-                       "reaches it is let in: use a loopback address (tcp://127.0.0.1:PORT) or "
-                       "ipc://PATH, or accept that with --insecure",
-                       endpoint);
-    return DT_OK;
-}
-
-static enum dt_status
-check_advertise(const struct config *c, struct dt_error *err)
-{
-    uint64_t n = 0, port;
-
-    if (!c->advertise || !c->advertise[0])
-        return DT_OK;
-    for (; c->advertise[n]; n++) {
-        if (!dt_parse_u64(c->advertise[n], &port) || port < 1 || port > 65535)
-            return dt_fail(err, DT_E_CONFIG, "advertise: %s is no port (1 to 65535)",
-                           c->advertise[n]);
-    }
-    if (n + 1 != c->shards)
-        return dt_fail(err, DT_E_CONFIG,
-                       "advertise: has %llu port%s, but %llu shard%s need %llu (one for each shard "
-                       "after the first)",
-                       (unsigned long long)n, dt_plural(n), (unsigned long long)c->shards,
-                       dt_plural(c->shards), (unsigned long long)(c->shards - 1));
-    return DT_OK;
-}
-
-enum dt_status
-config_check(const struct config *c, struct dt_error *err)
-{
-    size_t i;
-
-    for (i = 0; c->listen[i]; i++) {
-        enum dt_status s = check_listen(c, c->listen[i], err);
-
-        if (s != DT_OK)
-            return s;
-    }
-    if (c->admin && strcmp(c->admin, "none") != 0 &&
-        (strncmp(c->admin, "ipc://", 6) != 0 || strlen(c->admin) > DT_MAX_ENDPOINT))
-        return dt_fail(err, DT_E_CONFIG, "admin: %s must be an ipc://PATH or none", c->admin);
-    return check_advertise(c, err);
 }
 
 enum dt_log_level

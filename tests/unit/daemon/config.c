@@ -279,3 +279,40 @@ Test(config, the_dump_is_a_file_that_gives_the_same_settings)
     config_deinit(&a);
     config_deinit(&b);
 }
+
+static void
+expect_refused(const char *const *args, int n, const char *text)
+{
+    struct dt_error err;
+    struct config c;
+
+    cr_assert_eq(config_load(&c, n, (char **)(uintptr_t)args, &err), DT_E_CONFIG);
+    cr_assert_not_null(strstr(err.text, text), "%s", err.text);
+    config_deinit(&c);
+}
+
+Test(config, what_could_not_be_bound_is_refused_before)
+{
+    char path[128] = "ipc:///tmp/", longest[128];
+    const char *twice[] = {"psd", "--listen", "tcp://127.0.0.1:7000", "--listen",
+                           "tcp://127.0.0.1:7000"};
+    const char *ports[] = {"psd",           "--listen",   "tcp://127.0.0.1:65534", "--shards", "3",
+                           "--shard-ports", "consecutive"};
+    const char *deep[] = {"psd", "--listen", path, "--shards", "2"};
+    struct dt_error err;
+    struct config c;
+
+    memset(path + 11, 'a', 6 + 107 - 2 + 1 - 11); /* one byte too long with ".1" */
+    path[6 + 107 - 2 + 1] = 0;
+    strcpy(longest, path + 1);
+    memcpy(longest, "ipc://", 6);
+    longest[6] = '/';
+    expect_refused(twice, 5, "tcp://127.0.0.1:7000 is there twice");
+    expect_refused(ports, 7, "no port 65536 for shard 2");
+    expect_refused(deep, 5, "may have 105 bytes");
+    cr_assert_eq(LOAD(&c, &err, "--listen", longest, "--shards", "2"), DT_OK, "%s", err.text);
+    config_deinit(&c);
+    cr_assert_eq(LOAD(&c, &err, "--listen", "tcp://127.0.0.1:*", "--listen", "tcp://127.0.0.1:*"),
+                 DT_OK, "%s", err.text);
+    config_deinit(&c);
+}
