@@ -37,22 +37,20 @@ has_free_port(const char *endpoint)
 static enum dt_status
 check_room(const struct config *c, const char *endpoint, struct dt_error *err)
 {
-    uint64_t last = c->shards - 1;
+    unsigned long long last = c->shards - 1, port = port_of(endpoint);
     char suffix[32] = "";
 
     if (last > 0)
-        snprintf(suffix, sizeof(suffix), ".%llu", (unsigned long long)last);
+        snprintf(suffix, sizeof(suffix), ".%llu", last);
     if (is_ipc(endpoint) && strlen(endpoint + 6) + strlen(suffix) > DT_IPC_PATH_BYTES)
         return dt_fail(err, DT_E_CONFIG,
                        "listen: %s: its socket's path may have %zu bytes: choose a shorter one",
                        endpoint, DT_IPC_PATH_BYTES - strlen(suffix));
-    if (!is_ipc(endpoint) && c->shard_ports == PORTS_CONSECUTIVE && port_of(endpoint) > 0 &&
-        port_of(endpoint) + last > 65535)
+    if (!is_ipc(endpoint) && c->shard_ports == PORTS_CONSECUTIVE && port > 0 && port + last > 65535)
         return dt_fail(err, DT_E_CONFIG,
                        "shard_ports: no port %llu for shard %llu of %s: choose a lower port or "
                        "shard_ports = ephemeral",
-                       (unsigned long long)(port_of(endpoint) + last), (unsigned long long)last,
-                       endpoint);
+                       port + last, last, endpoint);
     return DT_OK;
 }
 
