@@ -10,6 +10,7 @@
 #define DT_FOREVER INT64_MAX
 
 int64_t dt_now_ms(void);        /* CLOCK_MONOTONIC */
+uint64_t dt_now_ns(void);       /* the same */
 double dt_now_seconds(void);    /* the same, as a double, for rates */
 double dt_thread_seconds(void); /* that this thread has run on a processor */
 int64_t dt_deadline(int64_t now_ms,

@@ -98,6 +98,8 @@ fill_serve_config(struct daemon *d)
         .once_suspend_ms = ONCE_SUSPEND_MS,
         .listeners = d->sockets.listeners,
         .n_listeners = d->sockets.n_listeners,
+        .stage_clock = dt_now_ns,
+        .stage_sample = STAGES_SAMPLE,
     };
 }
 

@@ -49,6 +49,7 @@ send_reply(struct shard_thread *t, struct reply *r, int64_t now)
     struct dt_router *router = t->routers[r->peer_class];
     enum dt_sent sent;
 
+    stages_enter(t->stages, STAGE_REPLY);
     if (!router) {
         reply_destroy(r);
         return;
@@ -58,10 +59,12 @@ send_reply(struct shard_thread *t, struct reply *r, int64_t now)
     else
         sent = dt_router_send(router, &r->route, r->header.data, r->header.len, r->payload,
                               r->n_payload, r->meter);
-    if (sent == DT_SENT)
+    if (sent == DT_SENT) {
+        stages_sent(t->stages, r->header.len + r->body.len + r->meter_bytes);
         reply_destroy(r);
-    else
+    } else {
         shard_undelivered(t->shard, r, sent, now, &t->out);
+    }
 }
 
 static void
@@ -98,9 +101,11 @@ receive_one(struct shard_thread *t, unsigned index, int64_t now)
 {
     struct dt_message msg;
 
+    stages_message(t->stages);
     if (dt_router_recv(t->items[index].router, &msg) != DT_OK)
         return false;
     dispatch(t, t->classes[index], &msg, now);
+    stages_enter(t->stages, STAGE_RECEIVE);
     dt_message_deinit(&msg);
     return true;
 }
@@ -203,21 +208,28 @@ is_done(const struct shard_thread *t, int64_t now)
            (now >= t->stop_deadline_ms || shard_n_unacknowledged(t->shard) == 0);
 }
 
+/* Returns the time. */
+static int64_t
+enter(struct shard_thread *t, enum stage part)
+{
+    return (int64_t)(stages_turn(t->stages, part) / 1000000);
+}
+
 static enum dt_status
 turn(struct shard_thread *t)
 {
-    int64_t now = dt_now_ms();
+    int64_t now = enter(t, STAGE_IDLE);
     bool busy, woken;
 
     if (dt_poll(t->items, t->n_items, turn_timeout(t, now)) != DT_OK)
         return DT_E_INTERNAL;
-    now = dt_now_ms();
+    now = enter(t, STAGE_OTHER);
     woken = t->items[t->n_routers + 1].ready;
     if (woken)
         clear_event(t->wake_fd);
     busy = take_mails(t, now);
-    busy |= receive(t, now);
-    now = dt_now_ms();
+    busy |= receive(t, enter(t, STAGE_RECEIVE));
+    now = enter(t, STAGE_OTHER);
     if (busy)
         t->busy_until_ms = now + BUSY_MS;
     if (woken || now - t->last_tick_ms >= SHARD_TICK_MS)
@@ -254,6 +266,7 @@ shard_thread_init(struct shard_thread *t, struct serve_shared *shared, uint32_t 
     if (t->wake_fd < 0)
         return false;
     t->shard = shard_create(shared, index, t->wake_fd);
+    t->stages = t->shard ? shard_stages(t->shard) : NULL;
     return t->shard != NULL;
 }
 

@@ -29,6 +29,7 @@ struct shard_report {
 struct shard_thread {
     uint32_t index;
     struct shard *shard;                       /* owned */
+    struct stages *stages;                     /* borrowed: the shard's */
     struct dt_router *routers[N_PEER_CLASSES]; /* borrowed; NULL: none */
     struct mailboxes *mailboxes;               /* shared by all shard threads */
     struct shard_report *report;               /* borrowed; NULL but on shard 0 */

@@ -1,8 +1,8 @@
 /*
  * admin.c - the operator's verbs: status, kick, shutdown. Shard 0, admin socket only.
  *
- * Status asks every shard about every job: one MAIL_STATUS a job, one after the other; the body
- * grows in the pending entry.
+ * Status asks every shard about every job, one MAIL_STATUS a job, one after the other, then with a
+ * MAIL_STAGES about itself; the body grows in the pending entry.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -224,11 +224,12 @@ write_job(const struct shard *shard, const struct control_job *job, const struct
 }
 
 static void
-answer_status(struct shard *shard, struct pending *p, struct outbox *out)
+answer_status(struct shard *shard, struct pending *p, int64_t now, struct outbox *out)
 {
     struct dt_buffer body = {0};
 
-    dt_write_map(&body, 5);
+    (void)now;
+    dt_write_map(&body, 6);
     dt_write_str(&body, "version");
     dt_write_str(&body, PSD_VERSION);
     dt_write_str(&body, "incarnation");
@@ -237,6 +238,9 @@ answer_status(struct shard *shard, struct pending *p, struct outbox *out)
     dt_write_u64(&body, shard->shared->config.n_shards);
     dt_write_str(&body, "sessions");
     dt_write_u64(&body, shard->n_sessions);
+    dt_write_str(&body, "stages");
+    dt_write_array(&body, p->n_body);
+    dt_buffer_append(&body, p->body.data, p->body.len);
     dt_write_str(&body, "jobs");
     dt_write_array(&body, p->n_so_far);
     if (p->so_far.len)
@@ -260,20 +264,15 @@ find_job_after(const struct shard *shard, uint64_t id)
     return next;
 }
 
-/* Ask all shards about the job after `before`; what `before` has collected moves on. */
+/* Ask all shards about the job after `before`, in the end about their stages; what `before` has collected moves on. */
 static void
 ask_next(struct shard *shard, struct pending *before, int64_t now, struct outbox *out)
 {
     struct control_job *next = find_job_after(shard, before->job_id);
-    struct pending *p;
-    struct mail *m;
+    uint64_t id = next ? next->id : 0;
+    struct mail *m = mail_create(next ? MAIL_STATUS : MAIL_STAGES, id);
+    struct pending *p = pending_create(next ? status_everywhere : answer_status, &before->to, id);
 
-    if (!next) {
-        answer_status(shard, before, out);
-        return;
-    }
-    m = mail_create(MAIL_STATUS, next->id);
-    p = pending_create(status_everywhere, &before->to, next->id);
     if (!m || !p)
         abort();
     p->n_so_far = before->n_so_far;

@@ -288,6 +288,9 @@ mail_apply(struct shard *shard, struct mail *m, int64_t now, struct outbox *out)
     if (m->type == MAIL_OPEN) {
         if (!v && !view_create(shard, m))
             m->status = DT_R_QUOTA;
+    } else if (m->type == MAIL_STAGES) {
+        stages_write(&shard->stages, shard->index, &m->body);
+        m->n_body = 1;
     } else if (v && table[m->type]) {
         table[m->type](shard, v, m, out);
     }

@@ -12,6 +12,7 @@ struct call {
     const struct request *req;
     struct dt_head head;
     struct reply_to to;
+    uint64_t payload_bytes;
     struct session *session; /* NULL for HELLO and admin verbs */
     int64_t now;
     struct outbox *out;

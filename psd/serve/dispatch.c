@@ -13,6 +13,7 @@ enum {
     SHARD0 = 2, /* job state lives there */
     ADMIN = 4,
     WHILE_STOPPING = 8,
+    DATA = 16, /* the handler says what its time is for */
 };
 
 struct op_row {
@@ -34,9 +35,9 @@ static const struct op_row ops[] = {
     [DT_OP_SET] = {handle_set, NEEDS_SESSION | SHARD0, 0},
     [DT_OP_STATS] = {handle_stats, NEEDS_SESSION | SHARD0 | WHILE_STOPPING, 0},
     [DT_OP_GOODBYE] = {handle_goodbye, NEEDS_SESSION | WHILE_STOPPING, 0},
-    [DT_OP_PUSH] = {handle_push, NEEDS_SESSION, DT_MAX_ITEMS},
-    [DT_OP_PULL] = {handle_pull, NEEDS_SESSION, 0},
-    [DT_OP_PUSHPULL] = {handle_pushpull, NEEDS_SESSION, DT_MAX_ITEMS},
+    [DT_OP_PUSH] = {handle_push, NEEDS_SESSION | DATA, DT_MAX_ITEMS},
+    [DT_OP_PULL] = {handle_pull, NEEDS_SESSION | DATA, 0},
+    [DT_OP_PUSHPULL] = {handle_pushpull, NEEDS_SESSION | DATA, DT_MAX_ITEMS},
     [DT_OP_ADMIN_STATUS] = {handle_admin_status, ADMIN | SHARD0 | WHILE_STOPPING, 0},
     [DT_OP_ADMIN_KICK] = {handle_admin_kick, ADMIN | SHARD0, 0},
     [DT_OP_ADMIN_SHUTDOWN] = {handle_admin_shutdown, ADMIN | SHARD0 | WHILE_STOPPING, 0},
@@ -112,6 +113,27 @@ is_allowed(struct call *c, const struct op_row *row)
     return true;
 }
 
+static uint64_t
+payload_bytes(const struct request *req)
+{
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    for (i = 0; i < req->n_frames; i++)
+        bytes += req->frames[i].bytes;
+    return bytes;
+}
+
+static void
+handle(struct call *c, const struct op_row *row)
+{
+    if (!is_allowed(c, row) || ((row->flags & NEEDS_SESSION) && !find_session(c)))
+        return;
+    if (!(row->flags & DATA))
+        stages_enter(&c->shard->stages, STAGE_OTHER);
+    row->handler(c);
+}
+
 void
 shard_dispatch(struct shard *shard, const struct request *req, int64_t now, struct outbox *out)
 {
@@ -123,8 +145,11 @@ shard_dispatch(struct shard *shard, const struct request *req, int64_t now, stru
     c.shard = shard;
     c.req = req;
     c.session = NULL;
+    c.payload_bytes = payload_bytes(req);
     c.now = now;
     c.out = out;
+    stages_enter(&shard->stages, STAGE_DECODE);
+    stages_received(&shard->stages, req->header.bytes + c.payload_bytes);
     status = dt_head_decode(&c.head, req->header.p, req->header.bytes);
     c.to = (struct reply_to){.peer_class = req->peer_class,
                              .route = req->route,
@@ -140,8 +165,7 @@ shard_dispatch(struct shard *shard, const struct request *req, int64_t now, stru
         refuse_garbage(&c, DT_R_UNSUPPORTED, "this psd does not know that operation");
         return;
     }
-    if (is_allowed(&c, row) && (!(row->flags & NEEDS_SESSION) || find_session(&c)))
-        row->handler(&c);
+    handle(&c, row);
 }
 
 struct control_job *

@@ -26,6 +26,7 @@ enum mail_type {
     MAIL_CLOCK,       /* ssp: rank's clock is at least `step`; DT_NO_RANK: the bound has changed */
     MAIL_BARRIER,     /* nothing: all earlier mails are applied */
     MAIL_STATUS,      /* answers body: msgpack objects of parked requests, n_body of them */
+    MAIL_STAGES,      /* of no job; answers body: one msgpack object, where the shard's time went */
     MAIL_HOLD,        /* rounds from `step` on stay open; answers the highest version seen */
     MAIL_SET,         /* the operator's change, and rounds go on */
     MAIL_ROUND_LATE,  /* shard k to 0: rank hangs at `step` (round-timeout) */

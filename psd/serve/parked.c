@@ -159,6 +159,8 @@ parked_answer(struct shard *shard, struct parked *p, bool woken, struct outbox *
     dt_data_reply_encode(&r->header, (enum dt_op)p->op, to.request, to.session, view_step(s->view),
                          &m);
     job_count(s->view->job, JOB_PULLED_BYTES, r->meter_bytes);
+    if (woken)
+        stages_woken(&shard->stages, p->since_ns);
     parked_destroy(p);
     session_send(shard, s, r, woken, out);
 }

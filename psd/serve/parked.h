@@ -25,6 +25,7 @@ struct parked {
     struct session *session; /* borrowed */
     unsigned op;
     uint64_t request;
+    uint64_t since_ns; /* of stages_parked */
     uint32_t n_items;
     uint32_t n_waiting;
     struct parked *prev, *next; /* in session->parked */

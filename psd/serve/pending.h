@@ -23,7 +23,7 @@ struct pending {
     uint64_t life;
     uint64_t value;
     void *arg;               /* owned; freed with the entry */
-    uint32_t n_body;         /* MAIL_STATUS: collected objects */
+    uint32_t n_body;         /* MAIL_STATUS, MAIL_STAGES: collected objects */
     struct dt_buffer body;   /* owned */
     uint32_t n_so_far;       /* ADMIN_STATUS: jobs told so far */
     struct dt_buffer so_far; /* owned */

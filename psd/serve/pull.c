@@ -10,8 +10,10 @@ pull_or_park(struct call *c, const struct dt_data *data, const struct dt_data_re
 {
     struct view *v = c->session->view;
     struct dt_waiting waiting;
-    struct parked *p = parked_create(c->shard, c->session, c->to.op, c->to.request, data, results);
+    struct parked *p;
 
+    stages_enter(&c->shard->stages, STAGE_REPLY);
+    p = parked_create(c->shard, c->session, c->to.op, c->to.request, data, results);
     if (!p) {
         reply_status(c->out, &c->to, DT_R_QUOTA, "too many parked requests", view_step(v));
         return;
@@ -21,6 +23,7 @@ pull_or_park(struct call *c, const struct dt_data *data, const struct dt_data_re
         parked_answer(c->shard, p, false, c->out);
         return;
     }
+    p->since_ns = stages_parked(&c->shard->stages);
     parked_waiting(p, &waiting);
     reply_waiting(c->out, &c->to, DT_PARKED, view_step(v), &waiting);
 }

@@ -126,17 +126,6 @@ static const enum job_counter fate_counters[] = {
     [DT_FATE_AHEAD] = JOB_AHEAD,     [DT_FATE_REFUSED] = JOB_REFUSED,
 };
 
-static uint64_t
-payload_bytes(const struct call *c)
-{
-    uint64_t bytes = 0;
-    uint32_t i;
-
-    for (i = 0; i < c->req->n_frames; i++)
-        bytes += c->req->frames[i].bytes;
-    return bytes;
-}
-
 static void
 count_fates(struct job *job, const struct checked *p, const struct dt_data_result *results)
 {
@@ -202,6 +191,7 @@ apply(struct call *c, struct checked *p, struct dt_data_result *results)
     bool moved[DT_MAX_ITEMS] = {false}, good = true;
     uint32_t i;
 
+    stages_enter(&c->shard->stages, STAGE_APPLY);
     if (v->job->params.locking == DT_LOCK_VARIABLE && !p->abstain &&
         !slice_reserve(p->slices, p->data.n_items, v->job->pool))
         return false;
@@ -213,11 +203,12 @@ apply(struct call *c, struct checked *p, struct dt_data_result *results)
             ;
         moved[i] = slice_version(p->slices[i]) != before || view_is_ssp(v);
     }
+    stages_enter(&c->shard->stages, STAGE_REPLY);
     wake(c, p, moved);
     if (!good)
         return false;
     count_fates(v->job, p, results);
-    job_count(v->job, JOB_PUSHED_BYTES, payload_bytes(c));
+    job_count(v->job, JOB_PUSHED_BYTES, c->payload_bytes);
     v->ranks[c->session->rank].bad_in_row = 0;
     return true;
 }

@@ -20,6 +20,7 @@
 #include "proto/base/frame.h"
 #include "proto/base/meter.h"
 #include "proto/wire/limits.h"
+#include "psd/serve/stages.h"
 
 struct shard;
 struct mail; /* a message between shards; see psd/serve/mail.h */
@@ -42,6 +43,8 @@ struct serve_config {
     int64_t once_suspend_ms;                /* where a job has no start-timeout: 60 000 */
     const struct serve_listener *listeners; /* borrowed; must outlive the shards */
     uint32_t n_listeners;
+    stage_clock_fn *stage_clock; /* for the shards' stages; NULL: they are not counted */
+    uint32_t stage_sample;       /* of stages_init */
 };
 
 struct serve_shared *
@@ -97,6 +100,8 @@ void mail_destroy(struct mail *mail);
 /* wake_fd: an eventfd in the shard's poll set (borrowed); written when a session's replies were taken. */
 struct shard *shard_create(struct serve_shared *shared, uint32_t index, int wake_fd);
 void shard_destroy(struct shard *shard);
+/* Where its time goes: the daemon says what a turn does. Valid while the shard is; its thread alone. */
+struct stages *shard_stages(struct shard *shard);
 
 void shard_dispatch(struct shard *shard, const struct request *request, int64_t now,
                     struct outbox *out);

@@ -64,6 +64,7 @@ shard_create(struct serve_shared *shared, uint32_t index, int wake_fd)
     s->wake_fd = wake_fd;
     s->last_tick_ms = -1;
     s->pool = dt_pool_create();
+    stages_init(&s->stages, shared->config.stage_clock, shared->config.stage_sample);
     if (index == 0)
         s->control = control_create();
     if (!s->pool || (index == 0 && !s->control)) {
@@ -84,6 +85,12 @@ shard_destroy(struct shard *s)
     control_destroy(s);
     dt_pool_destroy(s->pool);
     free(s);
+}
+
+struct stages *
+shard_stages(struct shard *s)
+{
+    return &s->stages;
 }
 
 /* A shard saw a rank hang in a round; shard 0 decides. */
@@ -277,6 +284,7 @@ void
 shard_tick(struct shard *shard, int64_t now, struct outbox *out)
 {
     run_clock(shard, now);
+    stages_tick(&shard->stages);
     check_sessions(shard, out);
     untaken_tick(shard);
     if (shard->stopping) {

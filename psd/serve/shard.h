@@ -70,6 +70,7 @@ struct shard {
     bool stopping;
     int64_t last_tick_ms;
     int64_t goodbye_ms; /* when GOODBYE was said last */
+    struct stages stages;
 };
 
 static inline int64_t
