@@ -137,6 +137,54 @@ print_job(const json_t *job, FILE *out)
     print_counters(json_object_get(job, "counters"), out);
 }
 
+static double
+seconds_of(const json_t *totals, const char *stage)
+{
+    return json_number_value(json_object_get(json_object_get(totals, "seconds"), stage));
+}
+
+/* Where the time of the last seconds went: shares since the start would hardly move in a psd that is old. */
+static void
+print_stages(const json_t *shard, FILE *out)
+{
+    static const char *const stages[] = {"idle", "receive", "decode", "apply", "reply", "other"};
+    const json_t *recent = json_object_get(shard, "recent");
+    long long parked = body_number(recent, "parked");
+    double all = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof(stages) / sizeof(stages[0]); i++)
+        all += seconds_of(recent, stages[i]);
+    if (all <= 0)
+        return;
+    fprintf(out, "shard %lld, last %.1f s:", body_number(shard, "shard"), all);
+    for (i = 0; i < sizeof(stages) / sizeof(stages[0]); i++)
+        fprintf(out, "%s %s %.1f %%", i ? "," : "", stages[i],
+                100 * seconds_of(recent, stages[i]) / all);
+    if (parked > 0)
+        fprintf(out, "; parked %lld (mean %.1f ms)", parked,
+                1e3 * json_number_value(json_object_get(recent, "parked_seconds")) /
+                    (double)parked);
+    fputc('\n', out);
+}
+
+/* By index; they come in the order in which the shards answered. */
+static void
+print_shards(const json_t *status, FILE *out)
+{
+    const json_t *shards = json_object_get(status, "stages");
+    long long n = body_number(status, "shards"), k;
+    size_t i;
+    json_t *v;
+
+    for (k = 0; k < n; k++)
+        json_array_foreach(shards, i, v)
+        {
+            if (body_number(v, "shard") == k)
+                print_stages(v, out);
+        }
+}
+
 void
 status_print(const json_t *status, FILE *out)
 {
@@ -149,5 +197,6 @@ status_print(const json_t *status, FILE *out)
             body_number(status, "shards"), dt_plural((uint64_t)body_number(status, "shards")),
             body_number(status, "sessions"), dt_plural((uint64_t)body_number(status, "sessions")),
             json_array_size(jobs), dt_plural(json_array_size(jobs)));
+    print_shards(status, out);
     json_array_foreach(jobs, i, v) print_job(v, out);
 }

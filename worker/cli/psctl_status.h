@@ -9,7 +9,7 @@
 
 #include "worker/cli/psctl_body.h"
 
-/* One block a job, one line a member, one line a wait. Missing keys are tolerated. */
+/* One line a shard, one block a job, one line a member, one line a wait. Missing keys are tolerated. */
 void status_print(const json_t *status, FILE *out);
 
 #endif
