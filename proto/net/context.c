@@ -16,10 +16,13 @@
 #include "proto/base/descriptors.h"
 #include "proto/net/socket.h"
 #include "proto/net/zap.h"
+#include "proto/wire/limits.h"
 
 /* Of the context with its ZAP thread; and of each I/O thread. */
 #define CONTEXT_DESCRIPTORS 14
 #define THREAD_DESCRIPTORS 2
+/* A client has a socket for each shard of each ps task; libzmq's own limit is 1 023. */
+#define MAX_SOCKETS (DT_MAX_TASKS * DT_MAX_SHARDS)
 
 struct dt_context {
     void *zmq; /* owned */
@@ -61,6 +64,7 @@ open_context(struct dt_context *c, bool zap, int io_threads)
     if (!c->zmq)
         return -1;
     if (zmq_ctx_set(c->zmq, ZMQ_IO_THREADS, io_threads) != 0 ||
+        zmq_ctx_set(c->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS) != 0 ||
         zmq_ctx_set(c->zmq, ZMQ_BLOCKY, 0) != 0)
         return -1;
     return start_threads(c, zap);

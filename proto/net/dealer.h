@@ -12,7 +12,7 @@
 struct dt_dealer;
 
 /* Creates and connects (asynchronously: a server that is not there yet is waited for in silence).
- * `probe` for psctl: ZMQ_IMMEDIATE off always; RECONNECT_IVL 100 ms, max 2 s; heartbeats like the server's. */
+ * `probe` for psctl: ZMQ_IMMEDIATE off always; RECONNECT_IVL 100 ms, max 2 s; heartbeats each 5 s. */
 struct dt_dealer *dt_dealer_create(struct dt_context *context, const char *endpoint,
                                    uint32_t window, struct dt_error *err);
 void dt_dealer_destroy(struct dt_dealer *dealer, int linger_ms); /* NULL-safe */

@@ -8,9 +8,10 @@
 #define MAX_WINDOW 1000000
 
 #define FRAME_SLACK 4096
-#define HEARTBEAT_MS 5000
-#define HEARTBEAT_TIMEOUT_MS 15000
-#define HEARTBEAT_TTL_MS 20000
+/* What finds a host that is gone where its client sends no heartbeats: 25 s. */
+#define KEEPALIVE_IDLE_SECONDS 15
+#define KEEPALIVE_INTERVAL_SECONDS 5
+#define KEEPALIVE_COUNT 2
 #define HANDSHAKE_MS 5000
 
 int
@@ -46,10 +47,10 @@ dt_socket_set_common(void *socket, int hwm)
         {ZMQ_LINGER, 0},
         {ZMQ_IPV6, 1},
         {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS},
-        {ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
-        {ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS},
-        {ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS},
         {ZMQ_TCP_KEEPALIVE, 1},
+        {ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_SECONDS},
+        {ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_INTERVAL_SECONDS},
+        {ZMQ_TCP_KEEPALIVE_CNT, KEEPALIVE_COUNT},
     };
     int64_t max = DT_MAX_FRAME_BYTES + FRAME_SLACK;
     unsigned i;

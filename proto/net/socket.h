@@ -35,7 +35,7 @@ void *dt_context_zmq(struct dt_context *context); /* borrowed */
 
 /* 0 or -1 with errno, as zmq_setsockopt. */
 int dt_socket_set(void *socket, int option, int value);
-/* The options that both kinds of socket have: limits, heartbeats, keepalive, LINGER 0. */
+/* The options that both kinds of socket have: limits, keepalive, LINGER 0. */
 int dt_socket_set_common(void *socket, int hwm);
 
 /* The high-water mark for a window of requests. A legal peer can have 3 * window + 16 messages under way
