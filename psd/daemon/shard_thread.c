@@ -159,6 +159,15 @@ tick(struct shard_thread *t, int64_t now)
     deliver(t, now);
 }
 
+/* Whoever took replies has room for more. */
+static void
+flush(struct shard_thread *t, int64_t now)
+{
+    clear_event(t->wake_fd);
+    shard_flush(t->shard, &t->out);
+    deliver(t, now);
+}
+
 static void
 report(struct shard_thread *t, int64_t now)
 {
@@ -219,20 +228,19 @@ static enum dt_status
 turn(struct shard_thread *t)
 {
     int64_t now = enter(t, STAGE_IDLE);
-    bool busy, woken;
+    bool busy;
 
     if (dt_poll(t->items, t->n_items, turn_timeout(t, now)) != DT_OK)
         return DT_E_INTERNAL;
     now = enter(t, STAGE_OTHER);
-    woken = t->items[t->n_routers + 1].ready;
-    if (woken)
-        clear_event(t->wake_fd);
+    if (t->items[t->n_routers + 1].ready)
+        flush(t, now);
     busy = take_mails(t, now);
     busy |= receive(t, enter(t, STAGE_RECEIVE));
     now = enter(t, STAGE_OTHER);
     if (busy)
         t->busy_until_ms = now + BUSY_MS;
-    if (woken || now - t->last_tick_ms >= SHARD_TICK_MS)
+    if (now - t->last_tick_ms >= SHARD_TICK_MS)
         tick(t, now);
     t->mail_waits = mailbox_retry(t->mailboxes, t->index);
     if (t->report)

@@ -115,18 +115,29 @@ is_due(const struct control_job *job, uint32_t rank, bool hopeless)
 }
 
 void
+control_set_step_wait(struct control_job *job, struct worker *w, bool waits)
+{
+    job->n_step_waits += (uint32_t)waits - (uint32_t)w->step_waits;
+    w->step_waits = waits;
+}
+
+/* Each CLOCK comes here: with nobody waiting it costs nothing, however many workers there are. */
+void
 control_wake_steps(struct control_job *job, struct outbox *out)
 {
     uint64_t step = view_step(job->view);
-    bool hopeless = is_hopeless(job);
+    bool hopeless;
     uint32_t r;
 
+    if (job->n_step_waits == 0)
+        return;
+    hopeless = is_hopeless(job);
     for (r = 0; r < job->n_workers; r++) {
         struct worker *w = &job->workers[r];
 
         if (!w->step_waits || !is_due(job, r, hopeless))
             continue;
-        w->step_waits = false;
+        control_set_step_wait(job, w, false);
         reply_step(out, &w->step_to, step, step);
     }
 }
@@ -139,7 +150,8 @@ park(struct call *c, struct control_job *job, uint64_t step)
 
     if (w->step_waits && w->step_to.request != c->to.request) /* one at a time */
         reply_step(c->out, &w->step_to, view_step(job->view), view_step(job->view));
-    w->step_waits = w->step_idle = true;
+    control_set_step_wait(job, w, true);
+    w->step_idle = true;
     w->step_awaited = step;
     w->step_to = c->to;
     memset(&waiting, 0, sizeof(waiting));

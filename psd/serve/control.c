@@ -229,7 +229,8 @@ control_refuse_waits(struct control_job *job, enum dt_status status, const char 
             reply_status(out, &w->init_to, status, text, 0);
         if (w->step_waits)
             reply_status(out, &w->step_to, status, text, 0);
-        w->init_waits = w->step_waits = false;
+        w->init_waits = false;
+        control_set_step_wait(job, w, false);
     }
 }
 
@@ -326,7 +327,8 @@ control_lose(struct shard *shard, struct control_job *job, uint32_t rank, const 
     snprintf(reason, sizeof(reason), "rank %u %s", rank, why);
     dt_log(DT_LOG_WARNING, "job %s: %s", job->view->job->name, reason);
     w->state = WORKER_LOST;
-    w->init_waits = w->step_waits = false;
+    w->init_waits = false;
+    control_set_step_wait(job, w, false);
     job_count(job->view->job, JOB_LOST, 1);
     if (job->view->job->params.on_loss == DT_ON_LOSS_FAIL)
         control_fail(shard, job, reason, now, out);

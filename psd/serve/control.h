@@ -50,6 +50,7 @@ struct control_job {
     uint32_t task;
     uint32_t n_workers;
     struct worker *workers; /* owned; by rank */
+    uint32_t n_step_waits;  /* of them that have a WAIT_STEP parked */
     bool closing;           /* replaced by --fresh; freed when all shards let go */
     bool completing;
     bool came;            /* at least one worker was there */
@@ -113,6 +114,8 @@ void control_grant(struct shard *shard, struct control_job *job, uint32_t rank,
 /* Answer the WAIT_STEPs whose step has come, or cannot come: past the stop step, or with nobody there who
  * takes steps. clock.c */
 void control_wake_steps(struct control_job *job, struct outbox *out);
+/* Its WAIT_STEP is parked, or no longer. */
+void control_set_step_wait(struct control_job *job, struct worker *w, bool waits);
 /* End all waits of the job on shard 0 (INIT_DONE, WAIT_STEP) with a status. */
 void control_refuse_waits(struct control_job *job, enum dt_status status, const char *text,
                           struct outbox *out);

@@ -141,7 +141,8 @@ start_life(struct call *c, struct control_job *job, struct worker *w, const stru
     w->first = 0;
     w->last = DT_NO_VERSION;
     w->no_step = false;
-    w->init_waits = w->step_waits = false;
+    w->init_waits = false;
+    control_set_step_wait(job, w, false);
     if (memcmp(w->uuid, hello->uuid, DT_UUID_BYTES) != 0)
         w->clock = 0; /* a new process counts its steps anew */
     memcpy(w->uuid, hello->uuid, DT_UUID_BYTES);
@@ -161,7 +162,8 @@ start_life(struct call *c, struct control_job *job, struct worker *w, const stru
 static void
 resume(struct call *c, struct control_job *job, struct worker *w, const struct dt_hello *hello)
 {
-    w->init_waits = w->step_waits = false;
+    w->init_waits = false;
+    control_set_step_wait(job, w, false);
     bind(c->shard, job->view, hello, &c->to, w->life, w, c->out);
 }
 

@@ -107,7 +107,9 @@ void shard_dispatch(struct shard *shard, const struct request *request, int64_t 
                     struct outbox *out);
 void shard_mail(struct shard *shard, struct mail *mail, int64_t now,
                 struct outbox *out); /* takes the mail */
-/* Time: leases, timeouts, retries. Also to be called when wake_fd was written. */
+/* To be called when wake_fd was written: replies that waited go out as far as there is room. */
+void shard_flush(struct shard *shard, struct outbox *out);
+/* Time: leases, timeouts, retries. */
 void shard_tick(struct shard *shard, int64_t now, struct outbox *out);
 #define SHARD_TICK_MS 50 /* call shard_tick at least so often (leases down to 100 ms are legal) */
 

@@ -82,9 +82,21 @@ session_create(struct shard *shard, const struct reply_to *to, struct view *view
     return s;
 }
 
+/* Only those with a queue are looked at when room was made. */
 static void
-drop_queue(struct session *s)
+list_queued(struct shard *shard, struct session *s, bool had_queue)
 {
+    if (s->queue && !had_queue)
+        DL_APPEND2(shard->queued, s, prev_queued, next_queued);
+    else if (!s->queue && had_queue)
+        DL_DELETE2(shard->queued, s, prev_queued, next_queued);
+}
+
+static void
+drop_queue(struct shard *shard, struct session *s)
+{
+    bool had_queue = s->queue != NULL;
+
     while (s->queue) {
         struct reply *r = s->queue;
 
@@ -94,6 +106,7 @@ drop_queue(struct session *s)
     s->queue_end = &s->queue;
     s->n_ordinary = s->n_woken_items = 0;
     s->ordinary_bytes = 0;
+    list_queued(shard, s, had_queue);
 }
 
 void
@@ -101,7 +114,7 @@ session_end(struct shard *shard, struct session *s)
 {
     while (s->parked)
         parked_destroy(s->parked);
-    drop_queue(s);
+    drop_queue(shard, s);
     untaken_keep(shard, &s->key, s->meter);
     if (s->rank != DT_NO_RANK && s->view->ranks[s->rank].session == s)
         s->view->ranks[s->rank].session = NULL;
@@ -175,14 +188,23 @@ flush_while_room(struct session *s, struct outbox *out)
     }
 }
 
-void
-session_flush(struct session *s, struct outbox *out)
+static void
+flush(struct session *s, struct outbox *out)
 {
     flush_while_room(s, out);
     if (!s->queue)
         return;
     atomic_store(&s->meter->waiting, true);
     flush_while_room(s, out); /* room that came before the flag was seen */
+}
+
+void
+session_flush(struct shard *shard, struct session *s, struct outbox *out)
+{
+    bool had_queue = s->queue != NULL;
+
+    flush(s, out);
+    list_queued(shard, s, had_queue);
 }
 
 /* A peer that keeps to its window never has so much to be queued. */
@@ -199,6 +221,8 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
 {
     static struct dt_log_limit limit = DT_LOG_LIMIT(5, 10000);
 
+    bool had_queue = s->queue != NULL;
+
     r->keep = woken;
     if (!woken && is_over_window(s, r)) {
         dt_log_limited(&limit, DT_LOG_WARNING,
@@ -214,16 +238,20 @@ session_send(struct shard *shard, struct session *s, struct reply *r, bool woken
     *s->queue_end = r;
     s->queue_end = &r->next;
     count(s, r, true);
-    session_flush(s, out);
+    flush(s, out);
+    list_queued(shard, s, had_queue);
     return true;
 }
 
 void
-session_requeue(struct session *s, struct reply *r)
+session_requeue(struct shard *shard, struct session *s, struct reply *r)
 {
+    bool had_queue = s->queue != NULL;
+
     r->next = s->queue;
     s->queue = r;
     if (!r->next)
         s->queue_end = &r->next;
     count(s, r, true);
+    list_queued(shard, s, had_queue);
 }

@@ -32,7 +32,8 @@ struct session {
     uint32_t n_woken_items; /* slices in queued replies that were parked: bounded with the parked */
     struct dt_meter *meter; /* shared with the transport */
     bool acknowledged;      /* GOODBYE */
-    struct session *prev, *next; /* in view->sessions */
+    struct session *prev, *next;               /* in view->sessions */
+    struct session *prev_queued, *next_queued; /* in shard->queued, while there is a queue */
     UT_hash_handle hh;
 };
 
@@ -49,8 +50,9 @@ void session_end(struct shard *shard, struct session *session);
  * (a peer over its window): returns false then. */
 bool session_send(struct shard *shard, struct session *session, struct reply *reply, bool woken,
                   struct outbox *out);
-void session_flush(struct session *session, struct outbox *out);
-void session_requeue(struct session *session, struct reply *reply); /* in front */
+void session_flush(struct shard *shard, struct session *session, struct outbox *out);
+void session_requeue(struct shard *shard, struct session *session,
+                     struct reply *reply); /* in front */
 struct reply_to session_reply_to(const struct session *session, unsigned op, uint64_t request);
 
 #endif

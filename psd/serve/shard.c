@@ -16,6 +16,7 @@
 #define REPEAT_GOODBYE_MS 200
 #define MAX_TURN_MS 500        /* a longer gap between two ticks: psd did not turn */
 #define IDLE_SESSION_MS 120000 /* readers, and workers that have left */
+#define CHECK_SESSIONS_MS 1000 /* are there such? */
 
 struct serve_shared *
 serve_shared_create(const struct serve_config *config)
@@ -207,16 +208,28 @@ is_idle_for_good(const struct shard *shard, const struct session *s)
 }
 
 static void
-check_sessions(struct shard *shard, struct outbox *out)
+check_sessions(struct shard *shard, int64_t now)
 {
     struct session *s, *next;
 
+    if (now - shard->sessions_ms < CHECK_SESSIONS_MS)
+        return;
+    shard->sessions_ms = now;
     for (s = shard->sessions; s; s = next) {
         next = s->hh.next;
         if (is_idle_for_good(shard, s))
             session_end(shard, s);
-        else if (s->queue)
-            session_flush(s, out);
+    }
+}
+
+void
+shard_flush(struct shard *shard, struct outbox *out)
+{
+    struct session *s, *next;
+
+    for (s = shard->queued; s; s = next) {
+        next = s->next_queued;
+        session_flush(shard, s, out);
     }
 }
 
@@ -285,7 +298,8 @@ shard_tick(struct shard *shard, int64_t now, struct outbox *out)
 {
     run_clock(shard, now);
     stages_tick(&shard->stages);
-    check_sessions(shard, out);
+    check_sessions(shard, now);
+    shard_flush(shard, out);
     untaken_tick(shard);
     if (shard->stopping) {
         repeat_goodbye(shard, now, out);
@@ -310,7 +324,7 @@ shard_undelivered(struct shard *shard, struct reply *r, enum dt_sent why, int64_
         return;
     }
     if (why == DT_SENT_FULL && r->keep) {
-        session_requeue(s, r);
+        session_requeue(shard, s, r);
         return;
     }
     if (why == DT_SENT_FULL)

@@ -63,13 +63,15 @@ struct shard {
     struct dt_pool *pool;     /* owned */
     struct session *sessions; /* hash by peer class and route; owned */
     uint32_t n_sessions;
+    struct session *queued;  /* list: those with replies that wait for room */
     struct untaken *untaken; /* list; owned */
     uint64_t next_session;
     struct view *views;      /* hash by id; owned */
     struct control *control; /* owned; shard 0 only */
     bool stopping;
     int64_t last_tick_ms;
-    int64_t goodbye_ms; /* when GOODBYE was said last */
+    int64_t goodbye_ms;  /* when GOODBYE was said last */
+    int64_t sessions_ms; /* when idle sessions were looked for last */
     struct stages stages;
 };
 

@@ -686,6 +686,64 @@ Test(jobs, what_was_not_taken_counts_on_after_another_hello)
     cluster_destroy(c);
 }
 
+/* As the daemon does when libzmq has let go of a reply: no tick is needed. */
+static void
+flush(struct cluster *c)
+{
+    struct outbox out;
+    struct reply *r;
+
+    outbox_init(&out);
+    shard_flush(c->shards[0], &out);
+    while ((r = outbox_take_reply(&out)) != NULL)
+        cluster_keep(c, r);
+    outbox_deinit(&out);
+}
+
+Test(jobs, replies_that_wait_for_room_go_out_when_there_is_some)
+{
+    struct cluster *c = cluster_create(1);
+    struct worker_at a, reader;
+    uint64_t ids[12];
+    uint32_t i;
+
+    start_reader(c, &a, &reader);
+    for (i = 0; i < 12; i++)
+        ids[i] = pull_one(c, &reader, 0);
+    flush(c);
+    for (i = 0; i < 12; i++)
+        cr_assert_eq(cluster_count(c, ids[i]), 0, "there is no room yet");
+    cr_assert_eq(held_values(c), 8);
+    let_go_of_held(c);
+    flush(c);
+    for (i = 0; i < 12; i++)
+        cr_assert_eq(final_status(c, ids[i]), DT_OK, "pull %u", i);
+    flush(c);
+    cr_assert_eq(c->n_answers, 0, "nothing is left to go out");
+    cluster_destroy(c);
+}
+
+/* One that has ended is no longer looked at. */
+Test(jobs, a_session_that_ends_takes_its_waiting_replies_along)
+{
+    struct cluster *c = cluster_create(1);
+    struct worker_at a, reader;
+    uint64_t ids[12];
+    uint32_t i;
+
+    start_reader(c, &a, &reader);
+    for (i = 0; i < 12; i++)
+        ids[i] = pull_one(c, &reader, 0);
+    c->hold_replies = false;
+    for (i = 0; i < 9; i++) /* over its window */
+        pull_one(c, &reader, 0);
+    let_go_of_held(c);
+    flush(c);
+    for (i = 8; i < 12; i++)
+        cr_assert_eq(cluster_count(c, ids[i]), 0, "pull %u", i);
+    cluster_destroy(c);
+}
+
 Test(jobs, a_peer_with_more_bytes_waiting_than_its_window_loses_its_session)
 {
     struct serve_config config = {.n_shards = 1,
