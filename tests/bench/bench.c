@@ -15,9 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <utlist.h>
+
 #include "proto/base/parse.h"
 
-static struct bench_psd *running; /* removed when a benchmark fails */
+static struct bench_psd *running; /* list; stopped when a benchmark fails */
 
 _Noreturn void
 bench_fail(const char *fmt, ...)
@@ -29,15 +31,45 @@ bench_fail(const char *fmt, ...)
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
-    if (running)
+    while (running)
         bench_psd_stop(running);
     exit(1);
+}
+
+static bool
+read_count(const char *text, uint64_t max, unsigned *out)
+{
+    uint64_t n;
+
+    if (!dt_parse_u64(text, &n) || n == 0 || n > max)
+        return false;
+    *out = (unsigned)n;
+    return true;
+}
+
+static bool
+read_option(struct bench *b, const char *name, const char *value)
+{
+    if (!strcmp(name, "--seconds"))
+        return dt_parse_double(value, &b->seconds) && b->seconds > 0;
+    if (!strcmp(name, "--max-mib"))
+        return read_count(value, 4096, &b->max_mib);
+    if (!strcmp(name, "--bytes"))
+        return dt_parse_u64(value, &b->bytes);
+    if (!strcmp(name, "--only"))
+        return (b->only = value) != NULL;
+    if (!strcmp(name, "--transport"))
+        return (b->transport = value) != NULL;
+    if (!strcmp(name, "--workers"))
+        return read_count(value, 65536, &b->workers);
+    if (!strcmp(name, "--active"))
+        return read_count(value, 65536, &b->active);
+    return false;
 }
 
 void
 bench_init(struct bench *b, int argc, char **argv)
 {
-    uint64_t mib;
     int i;
 
     *b = (struct bench){.seconds = 1, .max_mib = 256, .result = json_object()};
@@ -45,24 +77,12 @@ bench_init(struct bench *b, int argc, char **argv)
     for (i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--json")) {
             b->json = true;
-        } else if (!strcmp(argv[i], "--seconds") && i + 1 < argc &&
-                   dt_parse_double(argv[i + 1], &b->seconds) && b->seconds > 0) {
+        } else if (i + 1 < argc && read_option(b, argv[i], argv[i + 1])) {
             i++;
-        } else if (!strcmp(argv[i], "--max-mib") && i + 1 < argc &&
-                   dt_parse_u64(argv[i + 1], &mib) && mib > 0 && mib <= 4096) {
-            b->max_mib = (unsigned)mib;
-            i++;
-        } else if (!strcmp(argv[i], "--bytes") && i + 1 < argc &&
-                   dt_parse_u64(argv[i + 1], &b->bytes)) {
-            i++;
-        } else if (!strcmp(argv[i], "--only") && i + 1 < argc) {
-            b->only = argv[++i];
-        } else if (!strcmp(argv[i], "--transport") && i + 1 < argc) {
-            b->transport = argv[++i];
         } else {
             fprintf(stderr,
                     "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--transport tcp|ipc] "
-                    "[--only NAME] [--json]\n",
+                    "[--only NAME] [--workers N] [--active N] [--json]\n",
                     argv[0]);
             exit(64);
         }
@@ -231,7 +251,7 @@ bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards)
               "log_level=warning", NULL);
         _exit(127);
     }
-    running = p;
+    LL_PREPEND(running, p);
 }
 
 void
@@ -239,7 +259,7 @@ bench_psd_stop(struct bench_psd *p)
 {
     int status = 0;
 
-    running = NULL;
+    LL_DELETE(running, p);
     kill(p->pid, SIGTERM);
     if (waitpid(p->pid, &status, 0) != p->pid || status != 0)
         bench_fail("psd ended with status %d", status);

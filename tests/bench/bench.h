@@ -19,11 +19,13 @@ struct bench {
     uint64_t bytes;        /* only this size, where a benchmark has several; 0: all */
     const char *only;      /* likewise what has this name; NULL: all */
     const char *transport; /* likewise; tcp or ipc */
+    unsigned workers;      /* where that is to be chosen, */
+    unsigned active;       /* and those of them that are busy; 0: the benchmark's default */
     bool json;
     json_t *result; /* owned: "rows" and what else is told */
 };
 
-/* --seconds S (default 1), --max-mib N (256), --bytes N, --transport tcp|ipc, --only NAME, --json; anything else ends
+/* --seconds S (default 1), --max-mib N (256), --bytes N, --transport tcp|ipc, --only NAME, --workers N, --active N, --json; anything else ends
  * the process with 64. */
 void bench_init(struct bench *b, int argc, char **argv);
 bool bench_wants(const struct bench *b, const char *name); /* see --only */
@@ -44,6 +46,7 @@ void bench_directory(char path[BENCH_DIRECTORY]);
 void bench_find(char *path, size_t bytes, const char *name);
 
 struct bench_psd {
+    struct bench_psd *next; /* of those that run */
     pid_t pid;
     char directory[BENCH_DIRECTORY];
     char endpoint[96];
