@@ -12,7 +12,7 @@ import protocol
 from harness import expect
 
 GREETING = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + b"\0" * 16 + b"\0" + b"\0" * 31  # ZMTP 3.0, as client
-READY = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x06DEALER"
+READY = b"\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06DEALER"
 HELLO = [1, 1, 1, 0, bytes(16), 0, 0, "garbage", False, 0, 0, "tcp://x:1", "h", 7, []]
 PUSH = [1, 16, 9, 5, 3, 100, 1, [[0, 0, 4], [1, 0, 4]]]
 
@@ -35,7 +35,25 @@ def send_raw(psd, data, half_close=False):
             pass
 
 
+def expect_handshake(psd):
+    """What is sent behind READY is worth nothing unless psd takes both as a client's."""
+    host, port = psd.endpoint[len("tcp://"):].rsplit(":", 1)
+    with socket.create_connection((host, int(port)), 5) as s:
+        s.sendall(GREETING + READY)
+        answer = b""
+        while b"READY" not in answer[64:]:
+            part = s.recv(4096)
+            expect(part, f"the handshake was refused after {answer}")
+            answer += part
+        s.settimeout(0.5)
+        try:
+            expect(s.recv(1) != b"", "the connection stays open after READY")
+        except TimeoutError:
+            pass
+
+
 def throw_raw(psd, rng):
+    expect_handshake(psd)
     send_raw(psd, b"")
     send_raw(psd, b"GET / HTTP/1.1\r\nHost: psd\r\n\r\n", True)
     send_raw(psd, b"POST / HTTP/1.0\r\nContent-Length: 99999999999\r\n\r\n" + b"A" * 100000)
