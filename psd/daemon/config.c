@@ -153,7 +153,7 @@ const struct dt_option config_table[] = {
      .min = 0,
      .max = 64,
      .arg = "N",
-     .help = "libzmq's I/O threads; 0: one for two shards"},
+     .help = "libzmq's I/O threads, which do most of the copying; 0: one a shard"},
     {.name = "once",
      .type = DT_OPT_FLAG,
      .scope = BOTH,
@@ -282,7 +282,7 @@ resolve(struct config *c, struct dt_error *err)
     if (c->memory_quota == 0)
         c->memory_quota = half_of_memory();
     if (c->io_threads == 0)
-        c->io_threads = (c->shards + 1) / 2;
+        c->io_threads = c->shards;
     return DT_OK;
 }
 
