@@ -53,6 +53,11 @@ declared_charge(const struct dt_declaration *decls, uint32_t n, const struct dec
     return bytes;
 }
 
+struct loads { /* while homes are chosen */
+    uint64_t bytes[DT_MAX_SHARDS];
+    uint32_t last; /* home of the slice before */
+};
+
 static uint32_t
 least_loaded(const uint64_t *load, uint32_t n)
 {
@@ -65,19 +70,27 @@ least_loaded(const uint64_t *load, uint32_t n)
     return best;
 }
 
-static bool
-choose_homes(struct declared_variable *v, uint64_t *load, const struct declared_place *where)
+static uint32_t
+next_home(const struct loads *l, uint32_t n_shards)
 {
-    uint32_t i, home = 0;
+    uint32_t least = least_loaded(l->bytes, n_shards);
+
+    return l->bytes[l->last] <= l->bytes[least] + DECLARED_TOGETHER_BYTES ? l->last : least;
+}
+
+static bool
+choose_homes(struct declared_variable *v, struct loads *l, const struct declared_place *where)
+{
+    uint32_t i;
 
     v->homes = malloc(v->n_slices ? v->n_slices : 1);
     if (!v->homes)
         return false;
     for (i = 0; i < v->n_slices; i++) {
         if (i == 0 || !where->whole)
-            home = least_loaded(load, where->n_shards);
-        v->homes[i] = (uint8_t)home;
-        load[home] += dt_slice_elements(v->elements, i) * sizeof(float);
+            l->last = next_home(l, where->n_shards);
+        v->homes[i] = (uint8_t)l->last;
+        l->bytes[l->last] += dt_slice_elements(v->elements, i) * sizeof(float);
     }
     return true;
 }
@@ -126,7 +139,7 @@ declared_create(const struct dt_declaration *decls, uint32_t n, const struct dec
                 struct dt_pool *pool)
 {
     struct declared *d = calloc(1, sizeof(*d) + n * sizeof(d->variables[0]));
-    uint64_t load[DT_MAX_SHARDS] = {0};
+    struct loads loads = {{0}, 0};
     uint32_t i;
 
     if (!d)
@@ -143,7 +156,7 @@ declared_create(const struct dt_declaration *decls, uint32_t n, const struct dec
             continue;
         v->n_slices = dt_n_slices(v->elements);
         d->n_slices += v->n_slices;
-        if (!(where->racy ? share_slices(v, pool) : choose_homes(v, load, where))) {
+        if (!(where->racy ? share_slices(v, pool) : choose_homes(v, &loads, where))) {
             declared_destroy(d);
             return NULL;
         }

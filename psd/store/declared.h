@@ -51,8 +51,12 @@ struct declared_place { /* where declarations come to live */
  * may be more than there is memory. */
 uint64_t declared_charge(const struct dt_declaration *decls, uint32_t n,
                          const struct declared_place *where);
-/* Copy `n` declarations and choose homes for those of the task: least bytes, then lowest index; or make
- * the shared slices out of `pool`. NULL when memory is short. */
+/* A slice stays with the one before it until their shard has so much more than the one with the least: small
+ * variables then share a message, and a message costs more than these bytes. */
+#define DECLARED_TOGETHER_BYTES (256u << 10)
+
+/* Copy `n` declarations and choose homes for those of the task (see above; then the shard with the least bytes, the
+ * lowest index on a tie); or make the shared slices out of `pool`. NULL when memory is short. */
 struct declared *declared_create(const struct dt_declaration *decls, uint32_t n,
                                  const struct declared_place *where, struct dt_pool *pool);
 void declared_destroy(struct declared *d);

@@ -96,7 +96,8 @@ push(struct load *l, uint32_t worker, uint32_t shard)
 {
     struct swarm *s = &l->swarm;
     struct swarm_lane *lane = &s->workers[worker].lanes[shard];
-    struct dt_data m = {.weight = 1, .count = 1, .n_items = 1, .items = {{.variable = shard}}};
+    struct dt_data m = {
+        .weight = 1, .count = 1, .n_items = 1, .items = {{.variable = swarm_variable(shard)}}};
 
     m.counter = ++l->n_sent[worker];
     dt_data_encode(&s->header, l->op, ++s->last_request, lane->session, &m);
@@ -264,8 +265,8 @@ check(struct load *l)
     for (i = 0; i < s->n_workers; i++) {
         for (k = 0; k < s->n_shards; k++) {
             struct swarm_lane *lane = &s->workers[i].lanes[k];
-            struct dt_data pull = {.n_items = 1,
-                                   .items = {{.variable = k, .version = DT_NO_VERSION}}};
+            struct dt_data pull = {
+                .n_items = 1, .items = {{.variable = swarm_variable(k), .version = DT_NO_VERSION}}};
             struct dt_message m;
             struct dt_head head;
 

@@ -14,6 +14,7 @@
 #include "proto/wire/hello.h"
 #include "proto/wire/member.h"
 #include "proto/wire/params.h"
+#include "psd/store/declared.h"
 
 #define JOB "many"
 #define WINDOW 64       /* of the sockets */
@@ -153,13 +154,26 @@ take_hello(struct swarm *s, struct swarm_worker *w, uint32_t shard, struct dt_he
         connect_to_others(s, w, &r);
 }
 
+/* Two a shard: the one that workers use, and one that fills the shard, so that the next goes to another. */
+static uint32_t
+n_variables(const struct swarm *s)
+{
+    return 2 * s->n_shards;
+}
+
+static uint32_t
+elements_of(const struct swarm *s, uint32_t variable)
+{
+    return variable % 2 ? DECLARED_TOGETHER_BYTES / sizeof(float) : s->elements;
+}
+
 static void
 declaration(const struct swarm *s, uint32_t i, struct dt_declaration *d)
 {
     memset(d, 0, sizeof(*d));
     snprintf(d->name, sizeof(d->name), "v%u", i);
     d->n_dims = 1;
-    d->shape[0] = s->elements;
+    d->shape[0] = elements_of(s, i);
     strcpy(d->optimizer, "sgd");
     d->n_params = 1;
     strcpy(d->params[0].name, "lr");
@@ -175,8 +189,8 @@ declare(struct swarm *s, struct swarm_worker *w, uint32_t shard)
     uint32_t i;
 
     dt_declare_encode(&s->header, ++s->last_request, w->lanes[shard].session);
-    dt_write_array(&body, s->n_shards);
-    for (i = 0; i < s->n_shards; i++) {
+    dt_write_array(&body, n_variables(s));
+    for (i = 0; i < n_variables(s); i++) {
         declaration(s, i, &d);
         dt_declaration_encode(&body, &d);
     }
@@ -184,7 +198,7 @@ declare(struct swarm *s, struct swarm_worker *w, uint32_t shard)
     dt_buffer_deinit(&body);
 }
 
-/* Variable i must live on shard i. */
+/* Variable i must live on shard i / 2. */
 static void
 take_homes(struct swarm *s, struct swarm_worker *w, uint32_t shard, struct dt_head *head,
            const struct dt_message *m)
@@ -199,15 +213,15 @@ take_homes(struct swarm *s, struct swarm_worker *w, uint32_t shard, struct dt_he
     if (m->n_frames != 1)
         bench_fail("DECLARE's reply has no body");
     dt_reader_init(&r, m->frames[0].p, m->frames[0].bytes);
-    if (dt_read_array(&r, s->n_shards) != s->n_shards)
+    if (dt_read_array(&r, n_variables(s)) != n_variables(s))
         bench_fail("DECLARE's reply has not all variables");
-    for (i = 0; i < s->n_shards; i++) {
+    for (i = 0; i < n_variables(s); i++) {
         dt_read_array(&r, 3);
         dt_read_u64(&r);
         dt_read_u64(&r);
         home = dt_read_bin(&r, 1);
-        if (r.failed || home.len != 1 || home.p[0] != i)
-            bench_fail("variable %u is not on shard %u", i, i);
+        if (r.failed || home.len != 1 || home.p[0] != i / 2)
+            bench_fail("variable %u is not on shard %u", i, i / 2);
     }
 }
 
@@ -215,11 +229,11 @@ static void
 say_init_done(struct swarm *s, struct swarm_worker *w, bool sent)
 {
     struct dt_init_done m = {
-        .sent = sent, .n_variables = s->n_shards, .fingerprint = DT_FINGERPRINT_START};
+        .sent = sent, .n_variables = n_variables(s), .fingerprint = DT_FINGERPRINT_START};
     struct dt_declaration d;
     uint32_t i;
 
-    for (i = 0; i < s->n_shards; i++) {
+    for (i = 0; i < n_variables(s); i++) {
         declaration(s, i, &d);
         m.fingerprint = dt_declaration_fingerprint(m.fingerprint, &d);
     }
@@ -242,16 +256,24 @@ end_init(struct swarm *s, struct swarm_worker *w, uint32_t shard)
 }
 
 static void
-send_zeros(struct swarm *s, struct swarm_worker *w, uint32_t shard)
+send_zeros_of(struct swarm *s, struct swarm_worker *w, uint32_t shard, uint32_t variable)
 {
-    struct dt_data m = {.n_items = 1, .items = {{.variable = shard}}};
-    float *zeros = calloc(s->elements, sizeof(*zeros));
+    struct dt_data m = {.n_items = 1, .items = {{.variable = variable}}};
+    uint32_t n = elements_of(s, variable);
+    float *zeros = calloc(n, sizeof(*zeros));
 
     if (!zeros)
         bench_fail("short of memory");
     dt_data_encode(&s->header, DT_OP_INIT, ++s->last_request, w->lanes[shard].session, &m);
-    swarm_send(s, &w->lanes[shard], zeros, s->elements * sizeof(*zeros));
+    swarm_send(s, &w->lanes[shard], zeros, n * sizeof(*zeros));
     free(zeros);
+}
+
+static void
+send_zeros(struct swarm *s, struct swarm_worker *w, uint32_t shard)
+{
+    send_zeros_of(s, w, shard, swarm_variable(shard));
+    send_zeros_of(s, w, shard, swarm_variable(shard) + 1);
 }
 
 static void

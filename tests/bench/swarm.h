@@ -2,8 +2,8 @@
  * swarm.h - many workers of one asynchronous job in one process, by the raw protocol: a DEALER to each shard
  * for each worker, all driven by the calling thread.
  *
- * The job has one variable a shard (sgd); as psd gives a slice to the shard with the least bytes, variable i
- * lives on shard i, so that each worker talks to all shards. Whatever is not as it must be ends the benchmark.
+ * The job has one variable a shard (sgd) that workers use, and behind each one that fills the shard, so that psd
+ * gives the next to another: each worker talks to all shards. Whatever is not as it must be ends the benchmark.
  */
 #ifndef TEST_BENCH_SWARM_H
 #define TEST_BENCH_SWARM_H
@@ -29,11 +29,18 @@ struct swarm {
     const char *endpoint;       /* borrowed */
     uint32_t n_shards, n_workers;
     struct swarm_worker *workers; /* owned */
-    uint32_t elements;            /* of each variable */
+    uint32_t elements;            /* of each variable that is used */
     float rate;
     uint64_t last_request;
     struct dt_buffer header; /* of the next request */
 };
+
+/* The one that workers use. */
+static inline uint32_t
+swarm_variable(uint32_t shard)
+{
+    return 2 * shard;
+}
 
 /* All workers say HELLO to all shards of the psd at `endpoint` and declare; the initial values are zeros. */
 void swarm_open(struct swarm *s, const char *endpoint, uint32_t n_workers, uint32_t elements,
