@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <zmq.h>
 
 #include "proto/net/socket.h"
 
+#define SEND_BUFFER_BYTES (1 << 20)
 #define FIRST_FRAMES 3
 #define MAX_FRAMES (DT_MAX_ITEMS + 1) /* header and payload */
 
@@ -164,6 +166,21 @@ dt_message_recv(struct dt_socket *socket, bool routed, struct dt_message *messag
     }
     set_spans(message);
     return DT_OK;
+}
+
+int
+dt_message_widen(const struct dt_message *message)
+{
+    const struct frames *f = message->private_frames;
+    int fd = f && f->n > 0 ? zmq_msg_get(&f->at[0], ZMQ_SRCFD) : -1;
+    int domain = 0, bytes = SEND_BUFFER_BYTES;
+    socklen_t len = sizeof(domain);
+
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_UNIX)
+        return 0;
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    len = sizeof(bytes);
+    return getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &len) == 0 ? bytes : 0;
 }
 
 void

@@ -54,6 +54,10 @@ enum dt_status dt_router_bind(struct dt_router *router, const char *endpoint, un
 /* One whole message. DT_OK, or DT_E_TIMEOUT when there is none now. EINTR is handled. */
 enum dt_status dt_router_recv(struct dt_router *router, struct dt_message *message);
 void dt_message_deinit(struct dt_message *message);
+/* The connection that brought it gets a send buffer of 1 MiB, or what net.core.wmem_max allows, if it is a unix socket:
+ * those come with 208 KiB, and each time that is full the two ends take turns on the processors (tcp's grow by
+ * themselves). Returns the buffer's bytes as the kernel counts them, 0 for others. Once, when a session begins. */
+int dt_message_widen(const struct dt_message *message);
 
 /* Header and payload frames to one peer, DONTWAIT. `meter` (may be NULL): the caller has called
  * dt_meter_add for the message's payload bytes; a release follows when libzmq has let go of every

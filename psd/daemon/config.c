@@ -122,6 +122,15 @@ const struct dt_option config_table[] = {
      .arg = "BYTES",
      .help = "memory that one job may use; 0: half of the machine's memory (reload: for jobs that "
              "declare later)"},
+    {.name = "together-bytes",
+     .type = DT_OPT_BYTES,
+     .scope = BOTH,
+     .offset = AT(together_bytes),
+     .def = "256KiB",
+     .max = 1e15,
+     .arg = "BYTES",
+     .help = "variables stay on one shard, and in one message, until it has so much more than the "
+             "shard with the least; 0: spread them"},
     {.name = "stop-timeout",
      .type = DT_OPT_DURATION,
      .scope = BOTH | DT_OPT_RELOAD,

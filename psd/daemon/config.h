@@ -33,6 +33,7 @@ struct config {
     uint64_t window_bytes;
     uint64_t max_session_bytes;
     uint64_t memory_quota;
+    uint64_t together_bytes;
     int64_t stop_timeout_ms;
     int log_level;     /* index of the option's choices; config_log_level() */
     char *private_dir; /* owned; NULL: none */

@@ -94,6 +94,7 @@ fill_serve_config(struct daemon *d)
         .window_bytes = c->window_bytes,
         .max_session_bytes = c->max_session_bytes,
         .memory_quota = c->memory_quota,
+        .together_bytes = c->together_bytes,
         .once = c->once,
         .once_suspend_ms = ONCE_SUSPEND_MS,
         .listeners = d->sockets.listeners,

@@ -90,8 +90,11 @@ dispatch(struct shard_thread *t, enum peer_class class, struct dt_message *msg, 
         .frames = msg->frames,
         .overflow = msg->overflow,
     };
+    uint64_t n_opened = shard_n_opened(t->shard);
 
     shard_dispatch(t->shard, &request, now, &t->out);
+    if (shard_n_opened(t->shard) != n_opened)
+        dt_message_widen(msg);
     deliver(t, now);
 }
 

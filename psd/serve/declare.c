@@ -97,6 +97,7 @@ accept_list(struct call *c, struct control_job *job, const struct list *l, struc
     const struct declared_place where = {
         .task = job->task,
         .n_shards = c->shard->shared->config.n_shards,
+        .together_bytes = c->shard->shared->config.together_bytes,
         .ranks = DT_MAX_RANKS, /* whoever may still join has a push row in each slice */
         .racy = params->locking == DT_LOCK_NONE,
         .whole = params->locking == DT_LOCK_VARIABLE,

@@ -39,6 +39,7 @@ struct serve_config {
     uint64_t window_bytes;
     uint64_t max_session_bytes;
     uint64_t memory_quota;                  /* of one job */
+    uint64_t together_bytes;                /* of declared_place */
     bool once;                              /* psd --once: SUSPENDED is watched */
     int64_t once_suspend_ms;                /* where a job has no start-timeout: 60 000 */
     const struct serve_listener *listeners; /* borrowed; must outlive the shards */
@@ -102,6 +103,8 @@ struct shard *shard_create(struct serve_shared *shared, uint32_t index, int wake
 void shard_destroy(struct shard *shard);
 /* Where its time goes: the daemon says what a turn does. Valid while the shard is; its thread alone. */
 struct stages *shard_stages(struct shard *shard);
+/* Sessions that were opened so far. */
+uint64_t shard_n_opened(const struct shard *shard);
 
 void shard_dispatch(struct shard *shard, const struct request *request, int64_t now,
                     struct outbox *out);

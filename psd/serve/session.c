@@ -77,6 +77,7 @@ session_create(struct shard *shard, const struct reply_to *to, struct view *view
     HASH_ADD(hh, shard->sessions, key, sizeof(s->key), s);
     DL_APPEND(view->sessions, s);
     shard->n_sessions++;
+    shard->n_opened++;
     if (rank != DT_NO_RANK)
         view->ranks[rank].session = s;
     return s;

@@ -88,6 +88,12 @@ shard_destroy(struct shard *s)
     free(s);
 }
 
+uint64_t
+shard_n_opened(const struct shard *s)
+{
+    return s->n_opened;
+}
+
 struct stages *
 shard_stages(struct shard *s)
 {

@@ -63,6 +63,7 @@ struct shard {
     struct dt_pool *pool;     /* owned */
     struct session *sessions; /* hash by peer class and route; owned */
     uint32_t n_sessions;
+    uint64_t n_opened;       /* sessions so far */
     struct session *queued;  /* list: those with replies that wait for room */
     struct untaken *untaken; /* list; owned */
     uint64_t next_session;

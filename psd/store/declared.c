@@ -71,11 +71,11 @@ least_loaded(const uint64_t *load, uint32_t n)
 }
 
 static uint32_t
-next_home(const struct loads *l, uint32_t n_shards)
+next_home(const struct loads *l, const struct declared_place *where)
 {
-    uint32_t least = least_loaded(l->bytes, n_shards);
+    uint32_t least = least_loaded(l->bytes, where->n_shards);
 
-    return l->bytes[l->last] <= l->bytes[least] + DECLARED_TOGETHER_BYTES ? l->last : least;
+    return l->bytes[l->last] < l->bytes[least] + where->together_bytes ? l->last : least;
 }
 
 static bool
@@ -88,7 +88,7 @@ choose_homes(struct declared_variable *v, struct loads *l, const struct declared
         return false;
     for (i = 0; i < v->n_slices; i++) {
         if (i == 0 || !where->whole)
-            l->last = next_home(l, where->n_shards);
+            l->last = next_home(l, where);
         v->homes[i] = (uint8_t)l->last;
         l->bytes[l->last] += dt_slice_elements(v->elements, i) * sizeof(float);
     }

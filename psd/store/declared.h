@@ -41,22 +41,21 @@ struct declared {
 struct declared_place { /* where declarations come to live */
     uint32_t task;      /* this ps task */
     uint32_t n_shards;
-    uint32_t ranks; /* push rows a slice */
-    bool racy;      /* locking none */
-    bool whole;     /* locking variable: one home for all slices of a variable */
-    uint32_t held;  /* gradients a slice that may wait for rank order; deterministic jobs */
+    uint64_t together_bytes; /* 0: slices are spread as evenly as they can be */
+    uint32_t ranks;          /* push rows a slice */
+    bool racy;               /* locking none */
+    bool whole;              /* locking variable: one home for all slices of a variable */
+    uint32_t held; /* gradients a slice that may wait for rank order; deterministic jobs */
 };
 
 /* What `n` declarations are charged to memory_quota. To be checked before declared_create: homes alone
  * may be more than there is memory. */
 uint64_t declared_charge(const struct dt_declaration *decls, uint32_t n,
                          const struct declared_place *where);
-/* A slice stays with the one before it until their shard has so much more than the one with the least: small
- * variables then share a message, and a message costs more than these bytes. */
-#define DECLARED_TOGETHER_BYTES (256u << 10)
-
-/* Copy `n` declarations and choose homes for those of the task (see above; then the shard with the least bytes, the
- * lowest index on a tie); or make the shared slices out of `pool`. NULL when memory is short. */
+/* Copy `n` declarations and choose homes for those of the task, or make the shared slices out of `pool`. A slice stays
+ * with the one before it while their shard has less than together_bytes more than the one with the least: small
+ * variables then share a message. Else it goes to the one with the least, the lowest index on a tie. NULL when memory
+ * is short. */
 struct declared *declared_create(const struct dt_declaration *decls, uint32_t n,
                                  const struct declared_place *where, struct dt_pool *pool);
 void declared_destroy(struct declared *d);

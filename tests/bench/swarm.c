@@ -14,11 +14,11 @@
 #include "proto/wire/hello.h"
 #include "proto/wire/member.h"
 #include "proto/wire/params.h"
-#include "psd/store/declared.h"
 
 #define JOB "many"
-#define WINDOW 64       /* of the sockets */
-#define LEASE_MS 600000 /* longer than any turn of silence */
+#define FILL_BYTES (256 << 10) /* psd's together_bytes */
+#define WINDOW 64              /* of the sockets */
+#define LEASE_MS 600000        /* longer than any turn of silence */
 #define PATIENCE_MS 60000
 
 typedef void request_fn(struct swarm *s, struct swarm_worker *w, uint32_t shard);
@@ -164,7 +164,7 @@ n_variables(const struct swarm *s)
 static uint32_t
 elements_of(const struct swarm *s, uint32_t variable)
 {
-    return variable % 2 ? DECLARED_TOGETHER_BYTES / sizeof(float) : s->elements;
+    return variable % 2 ? FILL_BYTES / sizeof(float) : s->elements;
 }
 
 static void
@@ -273,6 +273,11 @@ static void
 send_zeros(struct swarm *s, struct swarm_worker *w, uint32_t shard)
 {
     send_zeros_of(s, w, shard, swarm_variable(shard));
+}
+
+static void
+send_filling(struct swarm *s, struct swarm_worker *w, uint32_t shard)
+{
     send_zeros_of(s, w, shard, swarm_variable(shard) + 1);
 }
 
@@ -340,8 +345,10 @@ start_job(struct swarm *s)
     ask_all(s, 0, 1, 0, declare, take_homes);
     ask_all(s, 1, others, 0, declare, take_homes);
     ask_all(s, 0, 1, 0, ask_init, take_granted);
-    for (i = 0; i < s->n_shards; i++)
+    for (i = 0; i < s->n_shards; i++) {
         ask_all(s, 0, 1, i, send_zeros, NULL);
+        ask_all(s, 0, 1, i, send_filling, NULL);
+    }
     ask_all(s, 0, 1, 0, end_init, take_complete);
     ask_all(s, 1, others, 0, ask_init, take_complete);
 }

@@ -20,8 +20,20 @@ static void *
 serve(void *arg)
 {
     struct house *h = arg;
-    char *argv[] = {"psd",     "--listen", h->endpoint, "--admin", "none",          "-o",
-                    h->shards, "-o",       h->window,   "-o",      "log_level=err", NULL};
+    char *argv[] = {"psd",
+                    "--listen",
+                    h->endpoint,
+                    "--admin",
+                    "none",
+                    "-o",
+                    h->shards,
+                    "-o",
+                    h->window,
+                    "-o",
+                    "log_level=err",
+                    "-o",
+                    "together_bytes=0",
+                    NULL};
     int argc = (int)(sizeof(argv) / sizeof(argv[0])) - 1;
     struct config config;
     struct dt_error err;

@@ -153,7 +153,7 @@ class Psd(Process):
         self.endpoint = endpoint
         self.admin = f"ipc://{bench.dir}/{name}.admin"
         argv = [program("psd"), "--listen", endpoint, "--admin", self.admin, *flags]
-        for key, value in options.items():
+        for key, value in {"together_bytes": 0, **options}.items():  # small models on all shards
             argv += ["-o", f"{key}={value}"]
         super().__init__(bench, name, argv, env)
         if wait:

@@ -260,6 +260,14 @@ answer_session(struct connection *c, struct dt_head *head, const struct dt_messa
     answer_request(c, head, message, now);
 }
 
+static void
+answer_hello(struct connection *c, struct dt_head *head, const struct dt_message *message,
+             int64_t now)
+{
+    dt_message_widen(message);
+    recover_hello_reply(c, head, now);
+}
+
 void
 answer_take(struct connection *c, const struct dt_message *message, int64_t now)
 {
@@ -281,7 +289,7 @@ answer_take(struct connection *c, const struct dt_message *message, int64_t now)
     if (head.op == (DT_OP_GOODBYE | DT_REPLY_BIT))
         recover_goodbye(c, &head, now);
     else if (head.op == (DT_OP_HELLO | DT_REPLY_BIT))
-        recover_hello_reply(c, &head, now);
+        answer_hello(c, &head, message, now);
     else
         answer_session(c, &head, message, now);
 }

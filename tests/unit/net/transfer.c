@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -458,5 +459,53 @@ Test(transfer, poll_finds_what_came_before_a_send)
     }
     dt_dealer_destroy(dealer, 0);
     dt_router_destroy(router);
+    net_deinit(&n);
+}
+
+static int
+plain_send_buffer(void)
+{
+    socklen_t len = sizeof(int);
+    int bytes = 0, fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    cr_assert_eq(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &len), 0);
+    close(fd);
+    return bytes;
+}
+
+/* What both ends of a connection say after it was widened. */
+static void
+widen_both(struct net *n, const char *endpoint, int bytes[2])
+{
+    char bound[DT_MAX_ENDPOINT + 1];
+    struct dt_router *router = net_router(n, endpoint, bound);
+    struct dt_dealer *dealer = net_dealer(n, bound);
+    struct dt_message m;
+
+    dt_dealer_send(dealer, "ask", 3, NULL, 0);
+    net_router_recv(router, &m);
+    bytes[0] = dt_message_widen(&m);
+    cr_assert_eq(dt_router_send(router, &m.route, "answer", 6, NULL, 0, NULL), DT_SENT);
+    dt_message_deinit(&m);
+    net_dealer_recv(dealer, &m);
+    bytes[1] = dt_message_widen(&m);
+    dt_message_deinit(&m);
+    cr_assert_eq(dt_message_widen(&m), 0, "no message, no connection");
+    dt_dealer_destroy(dealer, 0);
+    dt_router_destroy(router);
+}
+
+Test(transfer, unix_sockets_get_a_larger_send_buffer)
+{
+    struct net n;
+    int bytes[2];
+
+    net_init(&n);
+    widen_both(&n, net_ipc(&n, "s"), bytes);
+    cr_assert_gt(bytes[0], plain_send_buffer());
+    cr_assert_eq(bytes[0], bytes[1]);
+    widen_both(&n, "tcp://127.0.0.1:*", bytes);
+    cr_assert_eq(bytes[0], 0, "tcp's grows by itself, and no longer once it is set");
+    cr_assert_eq(bytes[1], 0);
     net_deinit(&n);
 }

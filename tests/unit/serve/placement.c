@@ -221,10 +221,9 @@ check_two_variables(uint32_t n_shards)
         bytes += p->rows[0].shard_bytes[i];
     }
     cr_assert(slices == 4 && bytes == p->rows[0].bytes);
-    if (n_shards ==
-        3) /* least bytes, then lowest index: 0, 1, 2, and the short one with the one before */
-        cr_assert(p->rows[0].slices[0] == 1 && p->rows[0].slices[2] == 2 &&
-                  p->rows[0].shard_bytes[2] == DT_SLICE_BYTES + 12);
+    if (n_shards == 3) /* least bytes, then lowest index: 0, 1, 2, and the short one at 0 */
+        cr_assert(p->rows[0].slices[0] == 2 && p->rows[0].slices[1] == 1 &&
+                  p->rows[0].shard_bytes[0] == DT_SLICE_BYTES + 12);
     cr_assert(p->rows[1].id == 1 && p->rows[1].ps_task == 1 && p->rows[1].elements == 35);
     cr_assert_eq(p->rows[1].n_shards, 0, "another ps task holds it");
     free(p);

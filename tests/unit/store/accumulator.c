@@ -60,6 +60,29 @@ declare(struct dt_declaration *d, const char *name, uint64_t n, uint32_t task)
     strcpy(d->params[0].name, "lr");
 }
 
+Test(accumulator, small_slices_stay_together)
+{
+    struct dt_declaration decls[5];
+    struct declared *d;
+
+    declare(&decls[0], "a", 100, 0);
+    declare(&decls[1], "b", 28, 0); /* 512 bytes so far: as many as may be */
+    declare(&decls[2], "c", 5, 0);
+    declare(&decls[3], "d", DT_SLICE_ELEMENTS + 1,
+            0); /* its first slice is with c, then shard 1 has more */
+    declare(&decls[4], "e", 1, 0);
+    d = declared_create(decls, 5, &(struct declared_place){.n_shards = 2, .together_bytes = 512},
+                        NULL);
+    cr_assert_not_null(d);
+    cr_assert_eq(d->variables[0].homes[0], 0);
+    cr_assert_eq(d->variables[1].homes[0], 0);
+    cr_assert_eq(d->variables[2].homes[0], 1);
+    cr_assert_eq(d->variables[3].homes[0], 1);
+    cr_assert_eq(d->variables[3].homes[1], 0);
+    cr_assert_eq(d->variables[4].homes[0], 0);
+    declared_destroy(d);
+}
+
 Test(accumulator, homes_are_least_bytes_then_lowest_index)
 {
     struct dt_declaration decls[3];
