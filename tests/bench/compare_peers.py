@@ -125,7 +125,7 @@ def by_run(bench, path, model, steps, bound):
 
 
 def by_tcp(bench, path, model, steps, bound):
-    psd = bench.psd()
+    psd = bench.psd(together_bytes="256KiB")  # as it comes
     workers = [bench.train(psd, rank, WORKERS, "--metrics", f"m{rank}", *common(path, model, steps)[2:], model=model)
                for rank in range(WORKERS)]
     reports = finish(workers, bound)
