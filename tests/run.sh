@@ -24,7 +24,7 @@ rest=()
 while [ $# -gt 0 ]; do
     case $1 in
     --fast) fast=true filter=(-LE slow) ;;
-    --slow) peers=true filter=(-L slow) ;;
+    --slow) peers=true filter=(-L slow -C peers) ;;
     --no-build) prepare=false ;;
     --preset)
         [ $# -gt 1 ] || { echo "error: --preset needs a name" >&2; exit 64; }

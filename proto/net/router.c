@@ -32,9 +32,12 @@ struct sent { /* of one message; freed with its last frame */
 static int
 configure(void *socket, const struct dt_router_options *options)
 {
+    uint64_t affinity = UINT64_C(1) << options->io_thread % 64;
+
     if (dt_socket_set_common(socket, dt_hwm(options->window)) != 0 ||
         dt_socket_set(socket, ZMQ_ROUTER_MANDATORY, 1) != 0 ||
-        dt_socket_set(socket, ZMQ_BACKLOG, 512) != 0)
+        dt_socket_set(socket, ZMQ_BACKLOG, 512) != 0 ||
+        zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof(affinity)) != 0)
         return -1;
     return zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, "psd", 3);
 }

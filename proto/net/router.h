@@ -33,8 +33,9 @@ struct dt_router;
 struct dt_dealer;
 
 struct dt_router_options {
-    uint32_t window; /* SNDHWM = RCVHWM = 2 * (3 * window + 16); see dt_hwm */
-    bool local;      /* ipc and loopback class (reserved for CURVE later) */
+    uint32_t window;    /* SNDHWM = RCVHWM = 2 * (3 * window + 16); see dt_hwm */
+    bool local;         /* ipc and loopback class (reserved for CURVE later) */
+    unsigned io_thread; /* of the context's: its connections are read and written there */
 };
 
 struct dt_router *dt_router_create(struct dt_context *context,

@@ -119,7 +119,9 @@ config_check(const struct config *c, struct dt_error *err)
             return s;
     }
     if (c->admin && strcmp(c->admin, "none") != 0 &&
-        (strncmp(c->admin, "ipc://", 6) != 0 || strlen(c->admin) > DT_MAX_ENDPOINT))
-        return dt_fail(err, DT_E_CONFIG, "admin: %s must be an ipc://PATH or none", c->admin);
+        (!is_ipc(c->admin) || strlen(c->admin + 6) > DT_IPC_PATH_BYTES))
+        return dt_fail(err, DT_E_CONFIG,
+                       "admin: %s must be an ipc://PATH, of at most %d bytes, or none", c->admin,
+                       DT_IPC_PATH_BYTES);
     return check_advertise(c, err);
 }

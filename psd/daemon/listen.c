@@ -28,7 +28,8 @@ require_router(struct listen_set *set, struct dt_context *context, uint32_t shar
                struct dt_error *err)
 {
     struct dt_router_options options = {.window = (uint32_t)c->window,
-                                        .local = class != PEER_NETWORK};
+                                        .local = class != PEER_NETWORK,
+                                        .io_thread = shard % (uint32_t)c->io_threads};
 
     if (!set->routers[shard][class])
         set->routers[shard][class] = dt_router_create(context, &options, err);

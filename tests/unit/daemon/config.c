@@ -298,6 +298,7 @@ Test(config, what_could_not_be_bound_is_refused_before)
                            "tcp://127.0.0.1:7000"};
     const char *ports[] = {"psd",           "--listen",   "tcp://127.0.0.1:65534", "--shards", "3",
                            "--shard-ports", "consecutive"};
+    const char *admin[] = {"psd", "--admin", path};
     const char *deep[] = {"psd", "--listen", path, "--shards", "2"};
     struct dt_error err;
     struct config c;
@@ -310,6 +311,10 @@ Test(config, what_could_not_be_bound_is_refused_before)
     expect_refused(twice, 5, "tcp://127.0.0.1:7000 is there twice");
     expect_refused(ports, 7, "no port 65536 for shard 2");
     expect_refused(deep, 5, "may have 105 bytes");
+    cr_assert_eq(LOAD(&c, &err, "--admin", path), DT_OK, "%s", err.text);
+    config_deinit(&c);
+    strcat(path, "bb");
+    expect_refused(admin, 3, "at most 107 bytes");
     cr_assert_eq(LOAD(&c, &err, "--listen", longest, "--shards", "2"), DT_OK, "%s", err.text);
     config_deinit(&c);
     cr_assert_eq(LOAD(&c, &err, "--listen", "tcp://127.0.0.1:*", "--listen", "tcp://127.0.0.1:*"),

@@ -544,7 +544,7 @@ run(void *arg)
 static void
 bind_shard(struct fake *f, uint32_t i, const char *endpoint)
 {
-    struct dt_router_options options = {256, true};
+    struct dt_router_options options = {.window = 256, .local = true};
     char bound[DT_MAX_ENDPOINT + 1];
     struct dt_error err;
 
