@@ -81,9 +81,9 @@ def test_all_workers_cut_alike(bench):
                                               ((None, "fixed:2", ("dense1/kernel", "dense1/kernel/part_0"))))):
         psds = [bench.psd(), bench.psd()]
         given = ("--partition", mine) if mine else ()
-        first = train(bench, psds, 0, 2, *given, "--start-timeout", "3s")
+        first = train(bench, psds, 0, 2, *given, "--start-timeout", "12s")
         harness.wait_until(lambda: psds[0].status()["jobs"] and held(psds[0]), "the first has declared")
-        second = train(bench, psds, 1, 2, "--partition", other, "--start-timeout", "3s")
+        second = train(bench, psds, 1, 2, "--partition", other, "--start-timeout", "12s")
         second.expect_exit(78)
         for word in words:
             expect(word in second.err(), f"{i}: both are named (one has more parts): {second.err()}")

@@ -57,9 +57,9 @@ def test_psd_holds_them_where_they_are_pinned(bench):
 
 def test_all_workers_pin_alike(bench):
     psds = [bench.psd(), bench.psd()]
-    first = train(bench, psds, 0, 2, "--place", LAYERS, "--start-timeout", "3s")
+    first = train(bench, psds, 0, 2, "--place", LAYERS, "--start-timeout", "12s")
     harness.wait_until(lambda: psds[0].status()["jobs"] and held(psds[0]), "the first has declared")
-    other = train(bench, psds, 1, 2, "--start-timeout", "3s")
+    other = train(bench, psds, 1, 2, "--start-timeout", "12s")
     other.expect_exit(78)
     expect("dense" in other.err(), f"names a variable: {other.err()}")
     first.expect_exit(0)
