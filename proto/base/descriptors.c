@@ -43,3 +43,14 @@ dt_descriptors_check(unsigned n, const char *what, struct dt_error *err)
     free(fds);
     return error ? fail(n, what, error, err) : DT_OK;
 }
+
+void
+dt_descriptors_raise(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}

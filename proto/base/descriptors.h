@@ -10,5 +10,7 @@
 /* DT_OK when `n` more can be opened now; else DT_E_UNAVAILABLE and one line: `what` needs n of them, the
  * limit, how to raise it. Any thread. */
 enum dt_status dt_descriptors_check(unsigned n, const char *what, struct dt_error *err);
+/* Raises this process's soft limit to its hard one, for a program that holds many connections. */
+void dt_descriptors_raise(void);
 
 #endif

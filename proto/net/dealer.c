@@ -56,7 +56,7 @@ has_ipv4(const struct dt_endpoint *e)
 
 /* Only this side sends heartbeats, and the server cuts a peer whose own are late by their TTL. If the server
  * sent them, too, each answer would let libzmq walk through the timers of all connections (seen: a quarter
- * of the I/O thread's time with 2 000 of them, all idle). */
+ * of psd's time with 2 000 of them, all idle). */
 static int
 set_heartbeats(void *socket)
 {

@@ -4,25 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "proto/base/allocation.h"
+#include "proto/base/descriptors.h"
 #include "proto/base/standard.h"
 #include "psd/daemon/config.h"
 #include "psd/daemon/daemon.h"
 #include "psd/daemon/signals.h"
-
-/* A connection takes a descriptor. */
-static void
-raise_descriptors(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
 
 static void
 dump(const struct config *c)
@@ -48,7 +36,7 @@ main(int argc, char **argv)
     }
     signals_block();
     dt_allocation_keep();
-    raise_descriptors();
+    dt_descriptors_raise();
     dt_log_open("psd", DT_LOG_INFO);
     s = config_load(&config, argc, argv, &err);
     dt_log_set_level(config_log_level(&config));

@@ -58,6 +58,11 @@ double bench_psd_peak_mib(const struct bench_psd *p); /* of its memory so far */
 double bench_psd_cpu_seconds(const struct bench_psd *p);
 void bench_psd_stop(struct bench_psd *p); /* SIGTERM; it must end with 0 */
 
+/* Opens the job of `options` and declares its one variable, which begins as zeros. */
+struct dtw_client *bench_open(const struct dtw_options *options,
+                              const struct dtw_variable *variable);
+void bench_pull(struct dtw_client *client, float *values); /* waits for them */
+
 struct bench_rate {
     double rate; /* messages or bytes a second */
     double

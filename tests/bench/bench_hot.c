@@ -34,22 +34,12 @@ struct pusher {
     double span, sum;
 };
 
-static void
-zeros(void *arg, unsigned index, float *values, uint64_t n)
-{
-    (void)arg;
-    (void)index;
-    memset(values, 0, n * sizeof(*values));
-}
-
 static struct dtw_client *
 open_client(const struct pusher *p)
 {
     const struct dtw_variable v = {
         .name = "hot", .n_dims = 1, .shape = &p->point->elements, .optimizer = "add", .lr = -1};
-    struct dtw_client *c = NULL;
     struct dtw_options o;
-    struct dtw_error err = {DTW_OK, ""};
 
     dtw_options_init(&o);
     o.ps = &p->point->endpoint;
@@ -59,20 +49,7 @@ open_client(const struct pusher *p)
     o.workers = WORKERS;
     o.consistency = "async";
     o.locking = p->point->locking;
-    if (dtw_open(&o, &c, &err) != DTW_OK || dtw_declare(c, &v, NULL, &err) != DTW_OK ||
-        dtw_init(c, zeros, NULL, NULL, &err) != DTW_OK)
-        bench_fail("worker %u: %s", p->rank, err.text);
-    return c;
-}
-
-static void
-pull(struct dtw_client *c, float *values)
-{
-    struct dtw_handle *h;
-    struct dtw_error err = {DTW_OK, ""};
-
-    if (dtw_pull(c, &values, 0, &h, &err) != DTW_OK || dtw_wait(h, -1, NULL, &err) != DTW_OK)
-        bench_fail("pull: %s", err.text);
+    return bench_open(&o, &v);
 }
 
 static void
@@ -125,13 +102,13 @@ work(void *arg)
         bench_fail("short of memory");
     for (i = 0; i < n; i++)
         ones[i] = 1;
-    pull(c, values);
+    bench_pull(c, values);
     pthread_barrier_wait(&p->point->barrier);
     start = dt_now_seconds();
     push_until(p, c, ones, start + p->point->seconds);
     p->span = dt_now_seconds() - start;
     pthread_barrier_wait(&p->point->barrier);
-    pull(c, values);
+    bench_pull(c, values);
     p->sum = whole_sum(values, n);
     dtw_leave(c, 10000, NULL);
     dtw_close(c);

@@ -12,10 +12,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "bench.h"
 #include "proto/base/clock.h"
+#include "proto/base/descriptors.h"
 #include "proto/wire/member.h"
 #include "swarm.h"
 
@@ -315,18 +315,6 @@ run_op(struct bench *b, struct load *alone, struct load *crowd, enum dt_op op)
     add_row(b, crowd, "heartbeats", &sums[2], &sums[0]);
 }
 
-/* A connection takes a descriptor here and two of the socket; psd does the same for itself. */
-static void
-raise_descriptors(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 int
 main(int argc, char **argv)
 {
@@ -339,7 +327,7 @@ main(int argc, char **argv)
     n_active = b.active ? b.active : ACTIVE;
     if (n_workers % n_active || n_workers > DT_MAX_RANKS)
         bench_fail("--workers is a multiple of --active and at most %d", DT_MAX_RANKS);
-    raise_descriptors();
+    dt_descriptors_raise();
     load_init(&alone, n_active, n_active);
     load_init(&crowd, n_workers, n_active);
     run_op(&b, &alone, &crowd, DT_OP_PUSH);

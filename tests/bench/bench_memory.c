@@ -29,22 +29,12 @@ struct worker {
     unsigned rank;
 };
 
-static void
-zeros(void *arg, unsigned index, float *values, uint64_t n)
-{
-    (void)arg;
-    (void)index;
-    memset(values, 0, n * sizeof(*values));
-}
-
 static struct dtw_client *
 open_client(const struct worker *w)
 {
     const struct dtw_variable v = {
         .name = "w", .n_dims = 1, .shape = &w->point->elements, .optimizer = "adam", .lr = RATE};
-    struct dtw_client *c = NULL;
     struct dtw_options o;
-    struct dtw_error err = {DTW_OK, ""};
 
     dtw_options_init(&o);
     o.ps = &w->point->endpoint;
@@ -53,20 +43,7 @@ open_client(const struct worker *w)
     o.rank = w->rank;
     o.workers = w->point->workers;
     o.consistency = w->point->sync ? "sync" : "async";
-    if (dtw_open(&o, &c, &err) != DTW_OK || dtw_declare(c, &v, NULL, &err) != DTW_OK ||
-        dtw_init(c, zeros, NULL, NULL, &err) != DTW_OK)
-        bench_fail("worker %u: %s", w->rank, err.text);
-    return c;
-}
-
-static void
-pull(struct dtw_client *c, float *values)
-{
-    struct dtw_handle *h;
-    struct dtw_error err = {DTW_OK, ""};
-
-    if (dtw_pull(c, &values, 0, &h, &err) != DTW_OK || dtw_wait(h, -1, NULL, &err) != DTW_OK)
-        bench_fail("pull: %s", err.text);
+    return bench_open(&o, &v);
 }
 
 /* What a variable of zeros is after n equal gradients; the slots of one element. */
@@ -120,13 +97,13 @@ work(void *arg)
         bench_fail("short of memory");
     for (i = 0; i < p->elements; i++)
         gradient[i] = GRADIENT;
-    pull(c, values);
+    bench_pull(c, values);
     for (i = 0; i < STEPS; i++) {
         if (dtw_step(c, &g, &values, 1, 1, NULL, &err) != DTW_OK)
             bench_fail("worker %u: %s", w->rank, err.text);
     }
     pthread_barrier_wait(&p->barrier);
-    pull(c, values);
+    bench_pull(c, values);
     check(p, values);
     pthread_barrier_wait(&p->barrier);
     dtw_leave(c, 10000, NULL);

@@ -46,14 +46,6 @@ struct worker {
     double span;
 };
 
-static void
-zeros(void *arg, unsigned index, float *values, uint64_t n)
-{
-    (void)arg;
-    (void)index;
-    memset(values, 0, n * sizeof(*values));
-}
-
 /* A job of its own, so that a request is about its variable alone. */
 static void
 open_client(struct worker *w)
@@ -61,7 +53,6 @@ open_client(struct worker *w)
     const struct dtw_variable v = {
         .name = "w", .n_dims = 1, .shape = &w->point->elements, .optimizer = "sgd", .lr = RATE};
     struct dtw_options o;
-    struct dtw_error err = {DTW_OK, ""};
     char job[32];
 
     snprintf(job, sizeof(job), "worker-%u", w->rank);
@@ -71,10 +62,7 @@ open_client(struct worker *w)
     o.job = job;
     o.workers = 1;
     o.consistency = "async";
-    if (dtw_open(&o, &w->client, &err) != DTW_OK ||
-        dtw_declare(w->client, &v, NULL, &err) != DTW_OK ||
-        dtw_init(w->client, zeros, NULL, NULL, &err) != DTW_OK)
-        bench_fail("worker %u: %s", w->rank, err.text);
+    w->client = bench_open(&o, &v);
 }
 
 static void
@@ -136,14 +124,10 @@ exchange(struct worker *w, double until)
 static void
 check(struct worker *w, uint64_t pushes)
 {
-    struct dtw_error err = {DTW_OK, ""};
     float expected = -RATE * GRADIENT * (float)pushes;
-    struct dtw_handle *h;
     uint64_t i;
 
-    if (dtw_pull(w->client, &w->values[0], 0, &h, &err) != DTW_OK ||
-        dtw_wait(h, -1, NULL, &err) != DTW_OK)
-        bench_fail("worker %u: %s", w->rank, err.text);
+    bench_pull(w->client, w->values[0]);
     for (i = 0; pushes < 1 << 24 && i < w->point->elements; i++) {
         if (w->values[0][i] != expected)
             bench_fail("element %llu is %g after %llu pushes, not %g", (unsigned long long)i,

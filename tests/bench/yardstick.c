@@ -65,7 +65,7 @@ exchange(void *dealer, const char *frame, size_t bytes, unsigned window, double 
 struct bench_rate
 yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
 {
-    char directory[] = "/tmp/psd-bench-XXXXXX", endpoint[64];
+    char directory[BENCH_DIRECTORY], endpoint[96];
     size_t len = sizeof(endpoint);
     void *context = zmq_ctx_new(), *dealer = zmq_socket(context, ZMQ_DEALER);
     struct echo e = {zmq_socket(context, ZMQ_ROUTER)};
@@ -74,8 +74,7 @@ yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
     double start, cpu;
     uint64_t n;
 
-    if (!mkdtemp(directory))
-        bench_fail("no directory under /tmp");
+    bench_directory(directory);
     snprintf(endpoint, sizeof(endpoint), "ipc://%s/echo", directory);
     if (!frame || zmq_bind(e.router, tcp ? "tcp://127.0.0.1:*" : endpoint) ||
         zmq_getsockopt(e.router, ZMQ_LAST_ENDPOINT, endpoint, &len) ||

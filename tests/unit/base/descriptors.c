@@ -48,3 +48,15 @@ Test(descriptors, are_counted_and_given_back)
     cr_expect_not_null(strstr(err.text, "the limit of open files is 64"), "%s", err.text);
     cr_expect_not_null(strstr(err.text, "ulimit -n"), "%s", err.text);
 }
+
+Test(descriptors, are_raised_to_the_hard_limit)
+{
+    struct rlimit limit, now;
+
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max > 256 ? 256 : limit.rlim_max;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    dt_descriptors_raise();
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &now), 0);
+    cr_assert_eq(now.rlim_cur, limit.rlim_max);
+}

@@ -28,10 +28,10 @@ cluster_create_with(const struct serve_config *config)
     return c;
 }
 
-struct cluster *
-cluster_create(uint32_t n_shards)
+struct serve_config
+cluster_config(uint32_t n_shards)
 {
-    struct serve_config config = {
+    return (struct serve_config){
         .n_shards = n_shards,
         .window = 8,
         .window_bytes = 64u << 20,
@@ -39,6 +39,12 @@ cluster_create(uint32_t n_shards)
         .memory_quota = 1u << 30,
         .once_suspend_ms = 60000,
     };
+}
+
+struct cluster *
+cluster_create(uint32_t n_shards)
+{
+    struct serve_config config = cluster_config(n_shards);
 
     return cluster_create_with(&config);
 }

@@ -54,6 +54,7 @@ struct worker_at { /* a fake worker: one route a shard, sessions, what it holds 
     bool must_join;
 };
 
+struct serve_config cluster_config(uint32_t n_shards); /* what cluster_create takes */
 struct cluster *cluster_create(uint32_t n_shards);
 struct cluster *cluster_create_with(const struct serve_config *config);
 void cluster_destroy(struct cluster *c);

@@ -232,20 +232,16 @@ Test(deterministic, what_would_depend_on_time_or_machine_is_refused)
 
 Test(deterministic, held_gradients_are_charged_at_declare)
 {
-    struct serve_config config = {
-        .n_shards = 1,
-        .window = 8,
-        .window_bytes = 64u << 20,
-        .max_session_bytes = 1u << 20,
-        .memory_quota = 4u << 20, /* values, sum and some rows of 1 MiB; not M - 1 gradients more */
-        .once_suspend_ms = 60000,
-    };
-    struct cluster *c = cluster_create_with(&config);
+    struct serve_config config = cluster_config(1);
+    struct cluster *c;
     struct dt_declaration d = {.n_dims = 1, .shape = {DT_SLICE_ELEMENTS}};
     struct dt_job_params p;
     struct worker_at w;
     uint32_t k;
 
+    config.memory_quota =
+        4u << 20; /* values, sum and some rows of 1 MiB; not M - 1 gradients more */
+    c = cluster_create_with(&config);
     strcpy(d.name, "v");
     strcpy(d.optimizer, "sgd");
     d.n_params = 1;

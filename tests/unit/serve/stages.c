@@ -28,17 +28,10 @@ by_hand(void)
 static struct cluster *
 start(stage_clock_fn *clock, uint32_t n_shards)
 {
-    struct serve_config config = {
-        .n_shards = n_shards,
-        .window = 8,
-        .window_bytes = 64u << 20,
-        .max_session_bytes = 1u << 20,
-        .memory_quota = 1u << 30,
-        .once_suspend_ms = 60000,
-        .stage_clock = clock,
-        .stage_sample = 1,
-    };
+    struct serve_config config = cluster_config(n_shards);
 
+    config.stage_clock = clock;
+    config.stage_sample = 1;
     n_readings = 0;
     return cluster_create_with(&config);
 }
