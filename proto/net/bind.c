@@ -47,18 +47,6 @@ bound_endpoint(void *socket, const char *endpoint, char bound[DT_MAX_ENDPOINT + 
     return DT_OK;
 }
 
-static const struct addrinfo *
-prefer_ipv4(const struct addrinfo *list)
-{
-    const struct addrinfo *a;
-
-    for (a = list; a; a = a->ai_next) {
-        if (a->ai_family == AF_INET)
-            return a;
-    }
-    return list;
-}
-
 /* libzmq binds to numbers only: the host is resolved here. "*" stays: all addresses. */
 static enum dt_status
 numeric(const struct dt_endpoint *e, char *out, size_t out_bytes, bool *v6, struct dt_error *err)
@@ -76,7 +64,7 @@ numeric(const struct dt_endpoint *e, char *out, size_t out_bytes, bool *v6, stru
     status = dt_endpoint_lookup(e, &list, err);
     if (status != DT_OK)
         return status;
-    a = prefer_ipv4(list);
+    a = dt_endpoint_choose(list);
     *v6 = a->ai_family != AF_INET;
     if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
         status = dt_fail(err, DT_E_RESOLVE, "host %s has no address", e->host);

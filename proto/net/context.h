@@ -26,6 +26,9 @@ enum dt_status dt_endpoint_check(const char *endpoint, struct dt_error *err);
 enum dt_status dt_endpoint_resolve(const char *endpoint, struct dt_error *err);
 /* ipc, or tcp on a loopback address only? */
 bool dt_endpoint_is_local(const char *endpoint);
+/* Are both the same port of an address, or the same file (or the lock file of the other's), so that they
+ * cannot be bound side by side? Resolves hosts; false for port 0 and where a host does not resolve. */
+bool dt_endpoint_meets(const char *a, const char *b);
 /* "tcp://host:2222" + port "49123" -> "tcp://host:49123"; "ipc:///x" + ".1" -> "ipc:///x.1". */
 enum dt_status dt_endpoint_peer(const char *endpoint, const char *peer, char *out,
                                 unsigned out_bytes);

@@ -14,19 +14,19 @@
 #include "proto/net/context.h"
 
 static bool
-is_port(const char *text, uint32_t least)
+parse_port(const char *text, unsigned *port)
 {
-    uint32_t v = 0;
     size_t i, n = strlen(text);
 
+    *port = 0;
     if (n == 0 || n > 5)
         return false;
     for (i = 0; i < n; i++) {
         if (text[i] < '0' || text[i] > '9')
             return false;
-        v = v * 10 + (uint32_t)(text[i] - '0');
+        *port = *port * 10 + (unsigned)(text[i] - '0');
     }
-    return v >= least && v <= 65535;
+    return *port <= 65535;
 }
 
 static bool
@@ -63,7 +63,7 @@ split_tcp(struct dt_endpoint *out, const char *rest)
 {
     const char *colon = strrchr(rest, ':');
 
-    if (!colon || (strcmp(colon + 1, "*") != 0 && !is_port(colon + 1, 0)))
+    if (!colon || (strcmp(colon + 1, "*") != 0 && !parse_port(colon + 1, &out->number)))
         return false;
     memcpy(out->port, colon + 1, strlen(colon + 1) + 1);
     return split_host(out, rest, (size_t)(colon - rest));
@@ -105,6 +105,18 @@ dt_endpoint_lookup(const struct dt_endpoint *e, struct addrinfo **list, struct d
     if (rc == 0)
         return DT_OK;
     return dt_fail(err, DT_E_RESOLVE, "host %s does not resolve: %s", e->host, gai_strerror(rc));
+}
+
+const struct addrinfo *
+dt_endpoint_choose(const struct addrinfo *list)
+{
+    const struct addrinfo *a;
+
+    for (a = list; a; a = a->ai_next) {
+        if (a->ai_family == AF_INET)
+            return a;
+    }
+    return list;
 }
 
 enum dt_status
@@ -176,6 +188,7 @@ enum dt_status
 dt_endpoint_peer(const char *endpoint, const char *peer, char *out, unsigned out_bytes)
 {
     struct dt_endpoint e;
+    unsigned port;
     int n;
 
     if (dt_endpoint_split(endpoint, &e, NULL) != DT_OK)
@@ -185,7 +198,7 @@ dt_endpoint_peer(const char *endpoint, const char *peer, char *out, unsigned out
             return DT_E_PROTOCOL;
         n = snprintf(out, out_bytes, "%s%s", endpoint, peer);
     } else {
-        if (!is_port(peer, 1))
+        if (!parse_port(peer, &port) || port == 0)
             return DT_E_PROTOCOL;
         n = snprintf(out, out_bytes, "%.*s:%s", (int)(strrchr(endpoint, ':') - endpoint), endpoint,
                      peer);

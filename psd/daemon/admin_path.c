@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/net/context.h"
+
 bool
 admin_directory(const struct config *c, char *out, size_t bytes)
 {
@@ -54,7 +56,7 @@ is_listener(const struct config *c, const char *endpoint)
     size_t i;
 
     for (i = 0; c->listen[i]; i++) {
-        if (strcmp(c->listen[i], endpoint) == 0)
+        if (dt_endpoint_meets(c->listen[i], endpoint))
             return true;
     }
     return false;

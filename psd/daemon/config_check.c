@@ -10,53 +10,13 @@
 #include "proto/net/endpoint.h"
 #include "proto/wire/limits.h"
 #include "psd/daemon/config.h"
-
-/* Of a tcp endpoint that was checked; "*" is 0. */
-static uint64_t
-port_of(const char *endpoint)
-{
-    const char *colon = strrchr(endpoint, ':');
-    uint64_t port = 0;
-
-    return colon && dt_parse_u64(colon + 1, &port) ? port : 0;
-}
-
-static bool
-is_ipc(const char *endpoint)
-{
-    return !strncmp(endpoint, "ipc://", 6);
-}
-
-static bool
-has_free_port(const char *endpoint)
-{
-    return !is_ipc(endpoint) && port_of(endpoint) == 0;
-}
-
-/* The shards after the first need names of their own: PATH.1, ..., or the ports that follow. */
-static enum dt_status
-check_room(const struct config *c, const char *endpoint, struct dt_error *err)
-{
-    unsigned long long last = c->shards - 1, port = port_of(endpoint);
-    char suffix[32] = "";
-
-    if (last > 0)
-        snprintf(suffix, sizeof(suffix), ".%llu", last);
-    if (is_ipc(endpoint) && strlen(endpoint + 6) + strlen(suffix) > DT_IPC_PATH_BYTES)
-        return dt_fail(err, DT_E_CONFIG,
-                       "listen: %s: its socket's path may have %zu bytes: choose a shorter one",
-                       endpoint, DT_IPC_PATH_BYTES - strlen(suffix));
-    if (!is_ipc(endpoint) && c->shard_ports == PORTS_CONSECUTIVE && port > 0 && port + last > 65535)
-        return dt_fail(err, DT_E_CONFIG,
-                       "shard_ports: no port %llu for shard %llu of %s: choose a lower port or "
-                       "shard_ports = ephemeral",
-                       port + last, last, endpoint);
-    return DT_OK;
-}
+#include "psd/daemon/shard_endpoint.h"
 
 static enum dt_status
 check_listen(const struct config *c, const char *endpoint, struct dt_error *err)
 {
+    char last[DT_MAX_ENDPOINT + 1]; /* shards want names of their own: is there room for them? */
+
     if (dt_endpoint_check(endpoint, err) != DT_OK) {
         dt_fail_prefix(err, "listen");
         if (err)
@@ -69,19 +29,73 @@ check_listen(const struct config *c, const char *endpoint, struct dt_error *err)
                        "reaches it is let in: use a loopback address (tcp://127.0.0.1:PORT) or "
                        "ipc://PATH, or accept that with --insecure",
                        endpoint);
-    return check_room(c, endpoint, err);
+    return shard_endpoint(c, endpoint, endpoint, (uint32_t)c->shards - 1, last, err);
+}
+
+/* Is `other` where a shard of `endpoint` listens? Returns the first such shard, or c->shards. */
+static uint32_t
+find_meeting(const struct config *c, const char *endpoint, const char *other)
+{
+    uint32_t k, n = (uint32_t)c->shards;
+    char at[DT_MAX_ENDPOINT + 1];
+
+    for (k = 0; k < n; k++) {
+        if (shard_endpoint(c, endpoint, endpoint, k, at, NULL) == DT_OK &&
+            dt_endpoint_meets(at, other))
+            return k;
+    }
+    return n;
+}
+
+/* Two shards after the first cannot meet where none meets a first one: suffixes and ports are counted alike. */
+static enum dt_status
+check_meeting(const struct config *c, const char *endpoint, const char *key, const char *other,
+              struct dt_error *err)
+{
+    uint32_t shard = find_meeting(c, endpoint, other);
+    const char *what = strncmp(other, "ipc://", 6) ? "port" : "path";
+
+    if (shard == c->shards)
+        return DT_OK;
+    if (!strcmp(endpoint, other) && !strcmp(key, "listen"))
+        return dt_fail(err, DT_E_CONFIG, "listen: %s is there twice", other);
+    return dt_fail(err, DT_E_CONFIG,
+                   "%s: %s collides with shard %u of %s: choose another %s for one of them", key,
+                   other, shard, endpoint, what);
 }
 
 static enum dt_status
-check_repeated(const struct config *c, size_t i, struct dt_error *err)
+check_listen_apart(const struct config *c, struct dt_error *err)
 {
-    size_t k;
+    enum dt_status s = DT_OK;
+    size_t i, k;
 
-    for (k = 0; k < i; k++) {
-        if (!strcmp(c->listen[k], c->listen[i]) && !has_free_port(c->listen[i]))
-            return dt_fail(err, DT_E_CONFIG, "listen: %s is there twice", c->listen[i]);
+    for (i = 0; c->listen[i] && s == DT_OK; i++) {
+        for (k = 0; c->listen[k] && s == DT_OK; k++) {
+            if (k != i)
+                s = check_meeting(c, c->listen[k], "listen", c->listen[i], err);
+        }
     }
-    return DT_OK;
+    return s;
+}
+
+static enum dt_status
+check_admin(const struct config *c, struct dt_error *err)
+{
+    enum dt_status s = DT_OK;
+    struct dt_endpoint e;
+    size_t i;
+
+    if (!c->admin || !strcmp(c->admin, "none"))
+        return DT_OK;
+    if (dt_endpoint_split(c->admin, &e, NULL) != DT_OK || !e.is_ipc ||
+        strlen(e.path) > DT_IPC_PATH_BYTES)
+        return dt_fail(err, DT_E_CONFIG,
+                       "admin: %s must be an ipc://PATH, of at most %d bytes, or none", c->admin,
+                       DT_IPC_PATH_BYTES);
+    for (i = 0; c->listen[i] && s == DT_OK; i++)
+        s = check_meeting(c, c->listen[i], "admin", c->admin, err);
+    return s;
 }
 
 static enum dt_status
@@ -108,20 +122,14 @@ check_advertise(const struct config *c, struct dt_error *err)
 enum dt_status
 config_check(const struct config *c, struct dt_error *err)
 {
+    enum dt_status s = DT_OK;
     size_t i;
 
-    for (i = 0; c->listen[i]; i++) {
-        enum dt_status s = check_listen(c, c->listen[i], err);
-
-        if (s == DT_OK)
-            s = check_repeated(c, i, err);
-        if (s != DT_OK)
-            return s;
-    }
-    if (c->admin && strcmp(c->admin, "none") != 0 &&
-        (!is_ipc(c->admin) || strlen(c->admin + 6) > DT_IPC_PATH_BYTES))
-        return dt_fail(err, DT_E_CONFIG,
-                       "admin: %s must be an ipc://PATH, of at most %d bytes, or none", c->admin,
-                       DT_IPC_PATH_BYTES);
-    return check_advertise(c, err);
+    for (i = 0; c->listen[i] && s == DT_OK; i++)
+        s = check_listen(c, c->listen[i], err);
+    if (s == DT_OK)
+        s = check_listen_apart(c, err);
+    if (s == DT_OK)
+        s = check_admin(c, err);
+    return s == DT_OK ? check_advertise(c, err) : s;
 }

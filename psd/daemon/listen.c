@@ -10,17 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/base/parse.h"
+#include "proto/net/endpoint.h"
 #include "psd/daemon/admin_path.h"
 #include "psd/daemon/leftovers.h"
+#include "psd/daemon/shard_endpoint.h"
 
 #define SOCKET_MODE 0660
-
-static bool
-is_ipc(const char *endpoint)
-{
-    return strncmp(endpoint, "ipc://", 6) == 0;
-}
 
 static enum dt_status
 require_router(struct listen_set *set, struct dt_context *context, uint32_t shard,
@@ -37,57 +32,21 @@ require_router(struct listen_set *set, struct dt_context *context, uint32_t shar
     return *router ? DT_OK : err ? err->code : DT_E_INTERNAL;
 }
 
-/* "tcp://host:2222" with another port. */
-static void
-with_port(const char *endpoint, uint64_t port, char out[DT_MAX_ENDPOINT + 1])
-{
-    const char *colon = strrchr(endpoint, ':');
-
-    snprintf(out, DT_MAX_ENDPOINT + 1, "%.*s:%llu", (int)(colon - endpoint), endpoint,
-             (unsigned long long)port);
-}
-
-static const char *
-port_of(const char *bound)
-{
-    return strrchr(bound, ':') + 1;
-}
-
-/* The endpoint that shard k > 0 binds for a listener. */
-static enum dt_status
-shard_endpoint(const struct config *c, const struct serve_listener *l, const char *asked,
-               uint32_t shard, char out[DT_MAX_ENDPOINT + 1], struct dt_error *err)
-{
-    uint64_t port = 0;
-
-    if (is_ipc(asked)) {
-        if (snprintf(out, DT_MAX_ENDPOINT + 1, "%s.%u", asked, shard) > DT_MAX_ENDPOINT)
-            return dt_fail(err, DT_E_CONFIG, "listen: %s is too long", asked);
-        return DT_OK;
-    }
-    if (c->shard_ports == PORTS_CONSECUTIVE) {
-        if (!dt_parse_u64(port_of(l->endpoint), &port) || (port += shard) > 65535)
-            return dt_fail(err, DT_E_CONFIG,
-                           "shard_ports: no port %llu for shard %u of %s: choose a lower port or "
-                           "shard_ports = ephemeral",
-                           (unsigned long long)port, shard, l->endpoint);
-    }
-    with_port(asked, port, out);
-    return DT_OK;
-}
-
 static void
 tell_peer(const struct config *c, struct serve_listener *l, uint32_t shard, const char *bound)
 {
     char *peer = l->peers[shard];
+    struct dt_endpoint e;
 
-    if (is_ipc(bound)) {
+    if (dt_endpoint_split(bound, &e, NULL) != DT_OK)
+        return;
+    if (e.is_ipc) {
         if (shard > 0)
             snprintf(peer, sizeof(l->peers[0]), ".%u", shard);
     } else if (shard > 0 && c->advertise && c->advertise[0]) {
         snprintf(peer, sizeof(l->peers[0]), "%s", c->advertise[shard - 1]);
     } else {
-        snprintf(peer, sizeof(l->peers[0]), "%s", port_of(bound));
+        snprintf(peer, sizeof(l->peers[0]), "%s", e.port);
     }
 }
 
@@ -105,9 +64,7 @@ bind_one(struct listen_set *set, struct dt_context *context, const struct config
     s = require_router(set, context, shard, local ? PEER_LOCAL : PEER_NETWORK, c, &router, err);
     if (s != DT_OK)
         return s;
-    snprintf(endpoint, sizeof(endpoint), "%s", asked);
-    if (shard > 0)
-        s = shard_endpoint(c, l, asked, shard, endpoint, err);
+    s = shard_endpoint(c, asked, shard > 0 ? l->endpoint : asked, shard, endpoint, err);
     if (s == DT_OK)
         s = dt_router_bind(router, endpoint, SOCKET_MODE, bound, err);
     if (s != DT_OK)

@@ -321,3 +321,31 @@ Test(config, what_could_not_be_bound_is_refused_before)
                  DT_OK, "%s", err.text);
     config_deinit(&c);
 }
+
+Test(config, endpoints_that_meet_are_refused)
+{
+    const char *suffix[] = {"psd", "-l", "ipc:///x/q.1", "-l", "ipc:///x/q", "--shards", "2"};
+    const char *ports[] = {
+        "psd",      "-l", "tcp://127.0.0.1:5000", "-l",         "tcp://localhost:5001",
+        "--shards", "2",  "--shard-ports",        "consecutive"};
+    const char *any[] = {"psd", "--insecure", "-l", "tcp://*:5000", "-l", "tcp://127.0.0.1:5000"};
+    const char *admin[] = {"psd", "-l", "ipc:///x/q", "--admin", "ipc:///x/q"};
+    const char *later[] = {"psd", "-l", "ipc:///x/q", "--shards", "3", "--admin", "ipc:///x/q.2"};
+    struct dt_error err;
+    struct config c;
+
+    expect_refused(suffix, 7,
+                   "listen: ipc:///x/q.1 collides with shard 1 of ipc:///x/q: choose "
+                   "another path for one of them");
+    expect_refused(ports, 9,
+                   "listen: tcp://localhost:5001 collides with shard 1 of "
+                   "tcp://127.0.0.1:5000: choose another port");
+    expect_refused(any, 6, "listen: tcp://*:5000 collides with shard 0 of tcp://127.0.0.1:5000");
+    expect_refused(admin, 5, "admin: ipc:///x/q collides with shard 0 of ipc:///x/q");
+    expect_refused(later, 7, "admin: ipc:///x/q.2 collides with shard 2 of ipc:///x/q");
+    suffix[6] = "1";
+    cr_expect_eq(config_load(&c, 7, (char **)(uintptr_t)suffix, &err), DT_OK, "%s", err.text);
+    config_deinit(&c);
+    cr_expect_eq(config_load(&c, 7, (char **)(uintptr_t)ports, &err), DT_OK, "%s", err.text);
+    config_deinit(&c);
+}

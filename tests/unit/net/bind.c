@@ -282,6 +282,56 @@ Test(bind, peers_of_an_endpoint)
     cr_assert_eq(dt_endpoint_peer("tcp://host:2222", "49123", out, 8), DT_E_PROTOCOL);
 }
 
+/* Hosts, with one free port; what dt_endpoint_meets says is what a bind beside the other one finds. */
+Test(bind, endpoints_that_meet_cannot_be_bound_side_by_side)
+{
+    static const struct {
+        const char *first, *second;
+        bool meets;
+    } cases[] = {
+        {"127.0.0.1", "127.0.0.1", true},  {"127.0.0.1", "localhost", true},
+        {"127.0.0.1", "127.0.0.2", false}, {"127.0.0.1", "[::1]", false},
+        {"127.0.0.1", "0.0.0.0", true},    {"127.0.0.1", "*", true},
+        {"[::]", "127.0.0.1", true},       {"[::1]", "*", true},
+        {"[::1]", "0.0.0.0", false},
+    };
+    char bound[DT_MAX_ENDPOINT + 1], second[64];
+    struct dt_error err;
+    struct net n;
+    unsigned i;
+
+    net_init(&n);
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        bool meets = cases[i].meets;
+        struct dt_router *router;
+
+        snprintf(second, sizeof(second), "tcp://%s:*", cases[i].first);
+        router = net_router(&n, second, bound);
+        snprintf(second, sizeof(second), "tcp://%s%s", cases[i].second, strrchr(bound, ':'));
+        cr_expect_eq(dt_endpoint_meets(bound, second), meets, "%s, %s", bound, second);
+        cr_expect_eq(dt_endpoint_meets(second, bound), meets, "%s, %s", second, bound);
+        cr_expect_eq(try_bind(&n, second, &err), meets ? DT_E_ADDRESS_IN_USE : DT_OK, "%s, %s",
+                     bound, second);
+        dt_router_destroy(router);
+    }
+    cr_expect_not(dt_endpoint_meets("tcp://h:0", "tcp://h:0"), "any that is free");
+    cr_expect_not(dt_endpoint_meets("tcp://h:*", "tcp://h:0"));
+    net_deinit(&n);
+}
+
+Test(bind, paths_that_meet)
+{
+    cr_expect(dt_endpoint_meets("ipc:///tmp/q", "ipc:///tmp/q"));
+    cr_expect(dt_endpoint_meets("ipc:///tmp/q", "ipc:///tmp/../tmp//q"));
+    cr_expect(dt_endpoint_meets("ipc://q", "ipc://./q"));
+    cr_expect(dt_endpoint_meets("ipc:///tmp/q", "ipc:///tmp/q.lock"), "the lock of the first");
+    cr_expect(dt_endpoint_meets("ipc:///tmp/q.lock", "ipc:///tmp/q"));
+    cr_expect_not(dt_endpoint_meets("ipc:///tmp/q", "ipc:///tmp/q.1"));
+    cr_expect_not(dt_endpoint_meets("ipc:///tmp/q", "ipc:///tmp/qq.lock"));
+    cr_expect_not(dt_endpoint_meets("ipc:///tmp/q", "ipc:///q"));
+    cr_expect_not(dt_endpoint_meets("ipc:///tmp/q", "tcp://127.0.0.1:5000"));
+}
+
 static int
 connect_raw(const char *bound)
 {
