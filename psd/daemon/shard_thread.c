@@ -220,11 +220,13 @@ is_done(const struct shard_thread *t, int64_t now)
            (now >= t->stop_deadline_ms || shard_n_unacknowledged(t->shard) == 0);
 }
 
-/* Returns the time. */
+/* Returns the time: that of the stages, where they have any. */
 static int64_t
 enter(struct shard_thread *t, enum stage part)
 {
-    return (int64_t)(stages_turn(t->stages, part) / 1000000);
+    uint64_t ns = stages_turn(t->stages, part);
+
+    return ns > 0 ? (int64_t)(ns / 1000000) : dt_now_ms();
 }
 
 static enum dt_status
