@@ -19,6 +19,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/descriptors.h"
 #include "psd/daemon/accept.h"
+#include "psd/daemon/cpu.h"
 #include "psd/daemon/listen.h"
 #include "psd/daemon/notify.h"
 #include "psd/daemon/reload.h"
@@ -55,6 +56,7 @@ struct daemon {
     struct shard_thread *threads; /* owned array of n_threads */
     uint32_t n_threads;
     struct shard_report report;
+    struct cpu cpu;
     struct notify notify;
     struct watchdog watchdog;
     int64_t next_status_ms, next_check_ms, next_descriptors_ms;
@@ -101,6 +103,8 @@ fill_serve_config(struct daemon *d)
         .n_listeners = d->sockets.n_listeners,
         .stage_clock = dt_now_ns,
         .stage_sample = STAGES_SAMPLE,
+        .write_cpu = cpu_write,
+        .cpu = &d->cpu,
     };
 }
 
@@ -133,6 +137,7 @@ create_shards(struct daemon *d, struct dt_error *err)
     uint32_t i, n = (uint32_t)d->config->shards;
 
     fill_serve_config(d);
+    cpu_init(&d->cpu, dt_now_ms());
     d->shared = serve_shared_create(&d->serve_config);
     d->mailboxes = mailboxes_create(n, MAILBOX_SLOTS);
     d->threads = calloc(n, sizeof(*d->threads));

@@ -226,18 +226,24 @@ write_job(const struct shard *shard, const struct control_job *job, const struct
 static void
 answer_status(struct shard *shard, struct pending *p, int64_t now, struct outbox *out)
 {
+    const struct serve_config *config = &shard->shared->config;
     struct dt_buffer body = {0};
 
     (void)now;
-    dt_write_map(&body, 6);
+    dt_write_map(&body, 7);
     dt_write_str(&body, "version");
     dt_write_str(&body, PSD_VERSION);
     dt_write_str(&body, "incarnation");
     dt_write_u64(&body, shard->shared->incarnation);
     dt_write_str(&body, "shards");
-    dt_write_u64(&body, shard->shared->config.n_shards);
+    dt_write_u64(&body, config->n_shards);
     dt_write_str(&body, "sessions");
     dt_write_u64(&body, shard->n_sessions);
+    dt_write_str(&body, "cpu");
+    if (config->write_cpu)
+        config->write_cpu(config->cpu, &body);
+    else
+        dt_write_nil(&body);
     dt_write_str(&body, "stages");
     dt_write_array(&body, p->n_body);
     dt_buffer_append(&body, p->body.data, p->body.len);

@@ -33,6 +33,9 @@ struct serve_listener { /* one --listen endpoint with the addresses of all shard
     char peers[DT_MAX_SHARDS][24];      /* hello.h: port or suffix of each shard; [0] is shard 0 */
 };
 
+/* Appends one msgpack object to the body of ADMIN_STATUS; shard 0's thread. */
+typedef void status_write_fn(void *arg, struct dt_buffer *body);
+
 struct serve_config {
     uint32_t n_shards;
     uint32_t window; /* requests in flight a connection */
@@ -44,8 +47,10 @@ struct serve_config {
     int64_t once_suspend_ms;                /* where a job has no start-timeout: 60 000 */
     const struct serve_listener *listeners; /* borrowed; must outlive the shards */
     uint32_t n_listeners;
-    stage_clock_fn *stage_clock; /* for the shards' stages; NULL: they are not counted */
+    stage_clock_fn *stage_clock; /* for the shards' stages; NULL: their time is not counted */
     uint32_t stage_sample;       /* of stages_init */
+    status_write_fn *write_cpu;  /* ADMIN_STATUS's "cpu"; NULL: nil */
+    void *cpu;                   /* borrowed: its argument */
 };
 
 struct serve_shared *

@@ -1,4 +1,5 @@
 """psctl status tells where the time of each shard of psd went: stages in seconds, messages, parked requests."""
+import os
 import subprocess
 import time
 
@@ -61,13 +62,46 @@ def test_their_sum_is_the_time_that_passes(bench):
     psd.stop()
 
 
+def cpu(psd):
+    found = psd.status()["cpu"]
+    expect(found["seconds"] >= found["recent_seconds"] >= 0, f"{found}")
+    return found, {t["name"]: t for t in found["threads"]}
+
+
+def test_the_time_of_threads(bench):
+    """What psd says of its threads is what the kernel says of the whole process."""
+    psd = bench.psd(shards=2)
+    time.sleep(1.1)  # recent counts from a status that is a second old
+    _, before = cpu(psd)
+    time.sleep(1.1)
+    train(bench, psd)
+    found, threads = cpu(psd)
+    expect(set(threads) == {"shard 0", "shard 1", "io 0", "io 1", "other"}, f"{threads}")
+    with open(f"/proc/{psd.pid}/stat", encoding="ascii") as f:
+        ticks = f.read().rsplit(")", 1)[1].split()[11:13]
+    process = sum(int(t) for t in ticks) / os.sysconf("SC_CLK_TCK")
+    told = sum(t["total"] for t in threads.values())
+    # two numbers of the process are rounded down by up to a tick; it takes some more until it is read
+    expect(0 < told <= process + 0.05 and process <= told + 0.5, f"{told} s, the process {process}")
+    for name, t in threads.items():
+        expect(abs(t["recent"] - (t["total"] - before[name]["total"])) < 1e-6, f"since the status before: {name} {t}")
+    expect(sum(threads[f"io {i}"]["recent"] for i in range(2)) > 0, f"gradients came in: {threads}")
+    expect(found["recent_seconds"] > 1, f"{found}")
+    again, _ = cpu(psd)
+    expect(again["recent_seconds"] > found["recent_seconds"] or again["recent_seconds"] >= 1,
+           f"not from a moment ago: {found}, {again}")
+    psd.stop()
+
+
 def test_as_text(bench):
     psd = bench.psd(shards=3)
     harness.wait_until(lambda: all(spent(t) > 0 for t in shards(psd, 3)), "each shard has turned")
     done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "status"], capture_output=True, text=True,
                           timeout=harness.LONG, check=False)
     lines = done.stdout.splitlines()[1:]
-    expect(done.returncode == 0 and len(lines) == 3, f"{done.returncode}: {done.stdout}{done.stderr}")
+    expect(done.returncode == 0 and len(lines) == 4, f"{done.returncode}: {done.stdout}{done.stderr}")
+    names = [part.strip().rsplit(" ", 2)[0] for part in lines.pop().split(" s: ")[1].split(",")]
+    expect(names == [f"shard {i}" for i in range(3)] + [f"io {i}" for i in range(3)] + ["other"], f"{names}")
     for i, line in enumerate(lines):
         expect(line.startswith(f"shard {i}, last ") and " s: idle " in line and "; parked" not in line, line)
         shares = [float(part.split()[-2]) for part in line.split(": ")[1].split(", ")]
@@ -75,4 +109,4 @@ def test_as_text(bench):
     psd.stop()
 
 
-harness.main(test_the_stages_of_a_run, test_their_sum_is_the_time_that_passes, test_as_text)
+harness.main(test_the_stages_of_a_run, test_their_sum_is_the_time_that_passes, test_the_time_of_threads, test_as_text)

@@ -185,6 +185,24 @@ print_shards(const json_t *status, FILE *out)
         }
 }
 
+/* The shares of one processor that the threads had since the status before. */
+static void
+print_cpu(const json_t *cpu, FILE *out)
+{
+    double all = json_number_value(json_object_get(cpu, "recent_seconds"));
+    const json_t *threads = json_object_get(cpu, "threads");
+    size_t i;
+    json_t *v;
+
+    if (json_array_size(threads) == 0 || all <= 0)
+        return;
+    fprintf(out, "CPU, last %.1f s:", all);
+    json_array_foreach(threads, i, v)
+        fprintf(out, "%s %s %.0f %%", i ? "," : "", body_text(v, "name"),
+                100 * json_number_value(json_object_get(v, "recent")) / all);
+    fputc('\n', out);
+}
+
 void
 status_print(const json_t *status, FILE *out)
 {
@@ -198,5 +216,6 @@ status_print(const json_t *status, FILE *out)
             body_number(status, "sessions"), dt_plural((uint64_t)body_number(status, "sessions")),
             json_array_size(jobs), dt_plural(json_array_size(jobs)));
     print_shards(status, out);
+    print_cpu(json_object_get(status, "cpu"), out);
     json_array_foreach(jobs, i, v) print_job(v, out);
 }
