@@ -82,7 +82,7 @@ WRONG = (  # one a row: options, a word of the line
     (("--algorithm", "ssgd", "--placement", "round-robin"), "--placement chooses between ps tasks, and there is one"),
     (("--algorithm", "ssgd", "--epochs", 2), "--epochs"),
     (("--algorithm", "ssgd", "--batch", 2), "--batch"),
-    *((("--algorithm", "local", "--workers", 1, f"--{name}", value), f"without psd: leave --{name} out")
+    *((("--algorithm", "local", "--workers", 1, f"--{name}", value), f"--{name} does nothing with --algorithm local")
       for name, value in (("ps-tasks", 1), ("lease", "5s"), ("on-loss", "fail"), ("window", 2), ("retry-for", "1s"),
                           ("start-timeout", "1s"), ("max-bad", 3))),
 )

@@ -60,6 +60,15 @@ def test_the_last_window_may_be_short(bench):
     expect(run.json()["steps"] == 10, f"windows of 4, 4 and 2 batches: {run.json()['steps']}")
 
 
+def test_a_run_too_short_to_meet_the_centre_says_so_once(bench):
+    for steps, lines in ((10, 1), (11, 0)):
+        run = bench.dtworker("run", "--algorithm", "aeasgd", "--model", "toy", "--workers", 3, "--steps", steps)
+        run.expect_exit(0)
+        said = [line for line in run.err().splitlines() if "nothing that it learns reaches the centre" in line]
+        expect(len(said) == lines, f"{steps} steps: {run.err()}")
+        expect(all("every 10 batches (--window)" in line and "10 steps" in line for line in said), run.err())
+
+
 def test_dead_child(bench):
     run = start_long_run(bench)
     with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="ascii") as f:
@@ -82,5 +91,5 @@ def test_killed_parent(bench):
 test_killed_parent.allow_files = ("",)  # its private directory may remain
 
 harness.main(test_whole, test_two_ps_tasks, test_control_c, test_terminate_parent_alone, test_the_last_window_may_be_short,
-             test_dead_child,
+             test_a_run_too_short_to_meet_the_centre_says_so_once, test_dead_child,
              test_killed_parent)

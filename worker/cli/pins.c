@@ -113,12 +113,6 @@ pins_check(const struct settings *s, const struct dt_option *table, unsigned n_p
     struct dtw_error why;
     enum dt_status r;
 
-    if (!algorithm_needs_ps(settings_algorithm(s)) &&
-        (dt_options_given(table, s, "place") || dt_options_given(table, s, "placement") ||
-         s->partition))
-        return dt_fail(err, DT_E_USAGE,
-                       "--algorithm %s uses no psd: leave --place, --placement and --partition out",
-                       s->algorithm);
     if (partition_parse(s->partition, &partition, &why) != DTW_OK)
         return dt_fail(err, DT_E_USAGE, "--%s", why.text);
     if (!s->place || n_ps == 0) /* without a psd: said elsewhere */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "worker/cli/row.h"
+#include "worker/cli/unused.h"
 #include "worker/train/fingerprint.h"
 
 #define MAX_OPTIONS 128
@@ -139,7 +140,9 @@ check_settings(const struct record_header *h, struct dt_error *err)
         return dt_fail(err, DT_E_DATA, "--algorithm %.64s is unknown", s->algorithm);
     enum dt_status r = model_check_spec(s->model, err);
     if (r == DT_OK)
-        r = row_check(s, settings_train, err);
+        r = unused_check(s, settings_train, err);
+    if (r == DT_OK)
+        r = row_check(s, err);
     if (r == DT_OK && h->rank != s->rank)
         r = dt_fail(err, DT_E_DATA, "its ranks differ");
     if (r == DT_OK && h->threads < 1)

@@ -101,16 +101,6 @@ check_server(const struct settings *s, struct dt_error *err)
 
     if (!s->server_optimizer)
         return DT_OK;
-    if (algorithm_needs_ps(a) && !algorithm_has_server_rate(a))
-        return dt_fail(err, DT_E_USAGE,
-                       "--server-optimizer: what the workers of %s push is added as it is: leave "
-                       "it out, or use --local-optimizer",
-                       s->algorithm);
-    if (!algorithm_needs_ps(a))
-        return dt_fail(err, DT_E_USAGE,
-                       "--algorithm %s has no psd: leave --server-optimizer out, or use "
-                       "--local-optimizer",
-                       a->name);
     if (a->has_rank_rates && strcmp(s->server_optimizer, a->server_optimizer) != 0)
         return dt_fail(err, DT_E_USAGE,
                        "--server-optimizer %.64s: with %s the rates are in the gradients, and only "
@@ -133,25 +123,6 @@ check_local_rule(const struct settings *s, struct dt_error *err)
     const struct algorithm *a = settings_algorithm(s);
     bool two_rates = algorithm_has_server_rate(a);
 
-    if (s->local_optimizer && a->lookahead != LOOKAHEAD_NONE)
-        return dt_fail(err, DT_E_USAGE,
-                       "--local-optimizer: %s has momentum of its own (--momentum), with the "
-                       "gradient at the point ahead: leave it out, or use aeasgd",
-                       a->name);
-    if (s->local_optimizer && two_rates && settings_window(s) == 1)
-        return dt_fail(err, DT_E_USAGE,
-                       "--local-optimizer: in a window of one batch the pull replaces the local "
-                       "step%s",
-                       a->has_rank_rates ? "" : ": give --window T above 1");
-    if (s->local_lr > 0 && !two_rates)
-        return dt_fail(err, DT_E_USAGE, "--algorithm %s has one rate: use --lr, not --local-lr",
-                       a->name);
-    if (s->local_lr > 0 && !s->local_optimizer && !a->local_optimizer)
-        return dt_fail(
-            err, DT_E_USAGE,
-            "--algorithm %s has no local steps: leave --local-lr out, or name their rule "
-            "with --local-optimizer",
-            a->name);
     if (!s->local_optimizer)
         return DT_OK;
     return check_optimizer(s, "local-optimizer", s->local_optimizer, a->local_optimizer,
@@ -160,28 +131,8 @@ check_local_rule(const struct settings *s, struct dt_error *err)
 }
 
 static enum dt_status
-check_reductions(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+check_reductions(const struct settings *s, struct dt_error *err)
 {
-    const struct algorithm *a = settings_algorithm(s);
-
-    if (a->consistency != CONSISTENCY_SYNC && dt_options_given(table, s, "reduce"))
-        return dt_fail(err, DT_E_USAGE,
-                       "--algorithm %s has no rounds: leave --reduce out (over the gradients of a "
-                       "window: --window-reduction)",
-                       a->name);
-    if (s->window_reduction == WINDOW_OWN)
-        return DT_OK;
-    if (!algorithm_needs_ps(a))
-        return dt_fail(err, DT_E_USAGE,
-                       "--algorithm %s pushes nothing: leave --window-reduction out", a->name);
-    if (algorithm_is_elastic(a))
-        return dt_fail(err, DT_E_USAGE,
-                       "--window-reduction: %s pushes an elastic move, not what a window brought: "
-                       "leave it out",
-                       a->name);
-    if (settings_window(s) == 1)
-        return dt_fail(err, DT_E_USAGE, "--window-reduction: the window of %s is one batch%s",
-                       a->name, a->has_rank_rates ? "" : ": give --window T above 1");
     if (s->window_reduction == WINDOW_SUM && s->reduce == REDUCE_SUM)
         return dt_fail(err, DT_E_USAGE,
                        "--reduce sum counts each push by its batches: with --window-reduction sum "
@@ -209,44 +160,11 @@ check_list(const struct settings *s, struct dt_error *err)
 }
 
 static enum dt_status
-check_rank_rates(const struct settings *s, const struct dt_option *table, struct dt_error *err)
-{
-    const struct algorithm *a = settings_algorithm(s);
-    bool given = dt_options_given(table, s, "lr-per-rank");
-
-    if (!a->has_rank_rates)
-        return given ? dt_fail(err, DT_E_USAGE,
-                               "--lr-per-rank belongs to --algorithm ssgd-diff-lr: %s has one "
-                               "rate, --lr",
-                               a->name)
-                     : DT_OK;
-    if (s->lr > 0)
-        return dt_fail(err, DT_E_USAGE,
-                       "--lr: with %s psd's rate is 1 and each worker has its own: use "
-                       "--lr-per-rank",
-                       a->name);
-    if (dt_options_given(table, s, "reduce"))
-        return dt_fail(err, DT_E_USAGE,
-                       "--reduce: a round of %s is always the sum of lr_k * g_k: leave it out",
-                       a->name);
-    if (settings_window(s) != 1)
-        return dt_fail(err, DT_E_USAGE,
-                       "--window: a round of %s takes one gradient of each worker: leave it out",
-                       a->name);
-    return given ? check_list(s, err) : DT_OK;
-}
-
-static enum dt_status
 check_locking(const struct settings *s, struct dt_error *err)
 {
     const struct algorithm row = settings_row(s);
 
-    if (s->locking == LOCKING_OWN)
-        return DT_OK;
-    if (!algorithm_is_async(&row))
-        return dt_fail(err, DT_E_USAGE,
-                       "--locking: %s applies no update beside another: leave it out", row.name);
-    if (row.locking != LOCKING_NONE)
+    if (s->locking == LOCKING_OWN || row.locking != LOCKING_NONE)
         return DT_OK;
     if (row.consistency == CONSISTENCY_SSP)
         return dt_fail(err, DT_E_USAGE,
@@ -261,12 +179,12 @@ check_locking(const struct settings *s, struct dt_error *err)
 }
 
 enum dt_status
-row_check(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+row_check(const struct settings *s, struct dt_error *err)
 {
-    enum dt_status r = check_rank_rates(s, table, err);
+    enum dt_status r = s->lr_per_rank ? check_list(s, err) : DT_OK;
 
     if (r == DT_OK)
-        r = check_reductions(s, table, err);
+        r = check_reductions(s, err);
     if (r == DT_OK)
         r = check_server(s, err);
     if (r == DT_OK)

@@ -7,9 +7,8 @@
 
 #include "worker/cli/settings.h"
 
-/* Changes that make no sense in the row: DT_E_USAGE. `table`: of the command whose options `s` holds. */
-enum dt_status row_check(const struct settings *s, const struct dt_option *table,
-                         struct dt_error *err);
+/* Changes that make no sense in the row: DT_E_USAGE. After unused_check. */
+enum dt_status row_check(const struct settings *s, struct dt_error *err);
 
 /* After row_check. Its strings are those of `s` and of the table of algorithms. */
 struct algorithm settings_row(const struct settings *s);

@@ -1,6 +1,6 @@
 /*
- * settings_check.c - which options of train and run go together. row.c has what concerns an algorithm's row,
- * pins.c the pins of variables.
+ * settings_check.c - which options of train and run go together. unused.c has what does nothing with an algorithm,
+ * row.c what concerns its row, pins.c the pins of variables.
  *
  * Invariant: what is refused here is refused before any file or socket is opened. Threads: main alone.
  */
@@ -16,6 +16,7 @@
 #include "worker/cli/record_header.h"
 #include "worker/cli/row.h"
 #include "worker/cli/same_file.h"
+#include "worker/cli/unused.h"
 #include "worker/train/model.h"
 
 enum { ON_LOSS_SHRINK, ON_LOSS_FAIL }; /* --on-loss */
@@ -56,27 +57,11 @@ unknown_profile(const struct settings *s, struct dt_error *err)
                    used ? "use " : "leave it out", known);
 }
 
-/* Options of another consistency than the algorithm's. */
+/* What would do harm; unused.c has what does nothing. */
 static enum dt_status
-check_consistency(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+check_waiting(const struct settings *s, struct dt_error *err)
 {
-    bool async = algorithm_is_async(settings_algorithm(s));
-    bool ssp = settings_algorithm(s)->consistency == CONSISTENCY_SSP;
-
-    if (async && (s->aggregate > 0 || s->round_timeout_ms > 0))
-        return dt_fail(err, DT_E_USAGE,
-                       "--algorithm %s has no rounds: leave --aggregate and --round-timeout out",
-                       s->algorithm);
-    if (!async && (s->max_staleness >= 0 || s->wait_for_step > 0))
-        return dt_fail(err, DT_E_USAGE,
-                       "--algorithm %s is not asynchronous: leave --max-staleness and "
-                       "--wait-for-step out",
-                       s->algorithm);
-    if (!ssp && dt_options_given(table, s, "staleness-bound"))
-        return dt_fail(err, DT_E_USAGE,
-                       "--staleness-bound belongs to --algorithm ssp: with %s leave it out",
-                       s->algorithm);
-    if (ssp && s->wait_for_step > 0)
+    if (settings_algorithm(s)->consistency == CONSISTENCY_SSP && s->wait_for_step > 0)
         return dt_fail(err, DT_E_USAGE,
                        "--wait-for-step: in ssp the others would wait for this worker: leave it "
                        "out");
@@ -125,9 +110,7 @@ check_shares(const struct settings *s, struct dt_error *err)
     const struct algorithm *a = settings_algorithm(s);
     const char *why = NULL;
 
-    if (!algorithm_needs_ps(a))
-        why = "trains alone";
-    else if (a->has_rank_rates)
+    if (a->has_rank_rates)
         why = "takes one gradient of each worker, at its rate";
     else if (settings_window(s) > 1)
         why = "takes local steps: its batches are not at the same values";
@@ -167,14 +150,15 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
     if (!is_toy(s) && !s->data)
         return dt_fail(err, DT_E_USAGE, "--model %s needs data: name them with --data PATH",
                        s->model);
-    if (is_toy(s) && (s->data || s->label || s->header != DATASET_HEADER_AUTO))
+    if (is_toy(s) && (s->data || s->label || dt_options_given(table, s, "header")))
         return dt_fail(err, DT_E_USAGE,
                        "--model toy reads no data: leave --data, --label and --header out");
     if (is_toy(s) && (s->epochs > 0 || dt_options_given(table, s, "batch")))
         return dt_fail(err, DT_E_USAGE,
                        "--model toy has no rows: leave --epochs and --batch out, and say how long "
                        "with --steps");
-    if ((is_toy(s) || model_target(s->model) == DATASET_NUMBERS) && s->target_accuracy > 0)
+    if ((is_toy(s) || model_target(s->model) == DATASET_NUMBERS) &&
+        dt_options_given(table, s, "target-accuracy"))
         return dt_fail(err, DT_E_USAGE, "--model %s has no accuracy: leave --target-accuracy out",
                        s->model);
     if (s->overlap && s->replicas > 1)
@@ -183,40 +167,24 @@ check_training(const struct settings *s, const struct dt_option *table, unsigned
                        "leave it or --replicas out");
     r = check_outputs(s, err);
     if (r == DT_OK)
-        r = check_consistency(s, table, err);
+        r = unused_check(s, table, err);
+    if (r == DT_OK)
+        r = check_waiting(s, err);
     if (r == DT_OK)
         r = check_deterministic(s, table, err);
     if (r == DT_OK)
-        r = elastic_check(s, table, err);
+        r = elastic_check(s, err);
     if (r == DT_OK)
         r = record_check_options(s, err);
     if (r == DT_OK)
-        r = row_check(s, table, err);
+        r = row_check(s, err);
     if (r == DT_OK && s->aggregate > s->workers)
         r = check_shares(s, err);
     return r == DT_OK ? pins_check(s, table, n_ps, err) : r;
 }
 
-/* What concerns a job on psd. row.c and pins.c have the rest of what local does not know. */
 static enum dt_status
-check_no_job(const struct settings *s, const struct dt_option *table, struct dt_error *err)
-{
-    static const char *const names[] = {"ps-tasks",  "job",       "fresh",         "start-timeout",
-                                        "retry-for", "on-loss",   "lease",         "round-timeout",
-                                        "max-bad",   "aggregate", "max-staleness", "wait-for-step",
-                                        "window"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (dt_options_given(table, s, names[i]))
-            return dt_fail(err, DT_E_USAGE,
-                           "--algorithm local trains in one process, without psd: leave --%s out",
-                           names[i]);
-    }
-    return DT_OK;
-}
-
-static enum dt_status
-check_local(const struct settings *s, const struct dt_option *table, struct dt_error *err)
+check_local(const struct settings *s, struct dt_error *err)
 {
     if (s->workers > 1)
         return dt_fail(err, DT_E_USAGE,
@@ -224,11 +192,7 @@ check_local(const struct settings *s, const struct dt_option *table, struct dt_e
     if (s->rank > 0)
         return dt_fail(err, DT_E_USAGE,
                        "--algorithm local trains in one process: leave --rank out");
-    if (settings_n_ps(s) > 0)
-        return dt_fail(err, DT_E_USAGE, "--algorithm local uses no psd: leave --ps out");
-    if (s->overlap)
-        return dt_fail(err, DT_E_USAGE, "--algorithm local sends nothing: leave --overlap out");
-    return check_no_job(s, table, err);
+    return DT_OK;
 }
 
 static enum dt_status
@@ -252,7 +216,7 @@ settings_check_train(const struct settings *s, struct dt_error *err)
     if (r != DT_OK)
         return r;
     if (!algorithm_needs_ps(settings_algorithm(s)))
-        return check_local(s, settings_train, err);
+        return check_local(s, err);
     if (settings_n_ps(s) == 0)
         return dt_fail(err, DT_E_USAGE,
                        "--algorithm %s needs psd: name it with --ps, or use dtworker run",
@@ -279,7 +243,7 @@ settings_check_run(struct settings *s, struct dt_error *err)
         s->workers = 1;
     r = check_training(s, settings_run, (unsigned)s->ps_tasks, err);
     if (r == DT_OK && !algorithm_needs_ps(settings_algorithm(s)))
-        r = check_local(s, settings_run, err);
+        r = check_local(s, err);
     for (unsigned rank = 0; r == DT_OK && rank < s->workers; rank++)
         r = settings_step_delay(s, rank, &ms, err);
     return r;

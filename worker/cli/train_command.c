@@ -10,6 +10,7 @@
 
 #include "proto/base/plural.h"
 #include "worker/cli/command.h"
+#include "worker/cli/elastic.h"
 #include "worker/cli/exit_code.h"
 #include "worker/cli/extras.h"
 #include "worker/cli/pins.h"
@@ -155,6 +156,17 @@ rate_line(const struct training *t)
                (unsigned long long)s->workers);
 }
 
+/* What an elastic row reports and saves is the centre. In `run` rank 0 says it for all. */
+static void
+elastic_line(const struct training *t)
+{
+    char text[256];
+
+    if ((t->s->report_fd < 0 || t->s->rank == 0) &&
+        elastic_is_short(&t->row, t->steps, text, sizeof(text)))
+        dt_log(DT_LOG_WARNING, "%s", text);
+}
+
 static enum dtw_status
 open_client(struct training *t, struct dtw_error *err)
 {
@@ -226,6 +238,7 @@ train(struct training *t)
         return command_fail(r, &err);
     start_line(t);
     rate_line(t);
+    elastic_line(t);
     if (algorithm_needs_ps(&t->row)) {
         enum dtw_status s = open_client(t, &lib);
         if (s == DTW_INTERRUPTED)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "worker/cli/elastic.h"
 #include "worker/cli/row.h"
 
 TestSuite(row, .timeout = 40);
@@ -235,7 +236,7 @@ Test(row, elastic_rows_and_deltas_refuse_what_has_no_meaning_there)
     expect_refused("--algorithm=eamsgd --momentum=1", "below 1");
     expect_refused("--algorithm=eamsgd --momentum=-0.5", "from 0");
     expect_refused("--algorithm=aeasgd --alpha=1", "below 1");
-    expect_refused("--algorithm=aeasgd --alpha=0", "above 0");
+    expect_refused("--algorithm=aeasgd --alpha=1e-60", "above 0");
     expect_refused("--algorithm=easgd --alpha=0.5 --workers=3", "1 / workers");
     expect_refused("--algorithm=easgd --reduce=mean", "sum of the moves");
     expect_refused("--algorithm=easgd --aggregate=1", "lost to the centre");
@@ -247,6 +248,123 @@ Test(row, elastic_rows_and_deltas_refuse_what_has_no_meaning_there)
     expect_refused("--algorithm=dynsgd --server-optimizer=sgd", "--local-optimizer");
     expect_refused("--algorithm=dynsgd --local-optimizer=adam", "--lr");
     expect_refused("--algorithm=agn --profile=dist-keras --local-lr=1", "--lr");
+}
+
+/* 0 or -1 is "the algorithm's own", as --help says. */
+Test(row, what_stands_for_the_algorithms_own_is_taken)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    cr_assert_eq(parse(&s, &err, "--algorithm=eamsgd --alpha=0 --momentum=-1 --lr=0 --window=0"),
+                 DT_OK, "%s", err.text);
+    cr_expect_float_eq(settings_alpha(&s), 0.45, 1e-9);
+    cr_expect_float_eq(settings_momentum(&s), 0.9, 1e-9);
+    cr_expect_eq(settings_window(&s), 10);
+    dt_options_deinit(settings_run, &s);
+}
+
+/* Every algorithm with every option that only some have, at the value that is its default: taken where it is of use,
+ * else refused in one wording, whatever the value. */
+static void
+expect_use(const char *option, const char *value, const char *algorithms)
+{
+    const struct algorithm *a;
+    char name[24], options[96], words[96];
+    struct settings s;
+
+    for (unsigned i = 0; (a = algorithm_at(i)) != NULL; i++) {
+        struct dt_error err = {DT_OK, ""};
+        snprintf(name, sizeof(name), " %s ", a->name);
+        snprintf(options, sizeof(options), "--algorithm=%s --%s=%s", a->name, option, value);
+        snprintf(words, sizeof(words), "--%s does nothing with --algorithm %s: ", option, a->name);
+        enum dt_status r = parse(&s, &err, options);
+        if (strstr(algorithms, name))
+            cr_expect_eq(r, DT_OK, "%s: %s", options, err.text);
+        else
+            cr_expect(r == DT_E_USAGE && strstr(err.text, words) == err.text, "%s: '%s'", options,
+                      err.text);
+        dt_options_deinit(settings_run, &s);
+    }
+}
+
+#define SYNC " ssgd ssgd-diff-lr sagn easgd "
+#define WINDOWS " sagn downpour downpour-easy agn "
+#define ASYNC " hogwild downpour downpour-easy agn dynsgd ssp "
+
+Test(row, an_option_without_use_is_refused_with_any_value)
+{
+    expect_use("alpha", "0", " easgd aeasgd eamsgd ");
+    expect_use("momentum", "-1", " eamsgd ");
+    expect_use("staleness-bound", "0", " ssp ");
+    expect_use("max-staleness", "-1", ASYNC);
+    expect_use("wait-for-step", "0", ASYNC " aeasgd eamsgd ");
+    expect_use("locking", "own", ASYNC " aeasgd eamsgd ");
+    expect_use("aggregate", "0", SYNC);
+    expect_use("round-timeout", "0", SYNC);
+    expect_use("reduce", "mean", " ssgd sagn ");
+    expect_use("lr-per-rank", "1,1", " ssgd-diff-lr ");
+    expect_use("lr", "0", ASYNC " ssgd sagn easgd aeasgd eamsgd local ");
+    expect_use("local-lr", "0", WINDOWS);
+    expect_use("window", "0", ASYNC " ssgd sagn easgd aeasgd eamsgd ");
+    expect_use("window-reduction", "own", WINDOWS " dynsgd ");
+}
+
+Test(row, a_rate_of_local_steps_that_the_pull_replaces_does_nothing)
+{
+    expect_refused("--algorithm=agn --window=1 --local-lr=0.1", "window of one batch");
+    expect_refused("--algorithm=agn --window=1 --local-optimizer=sgd --local-lr=0.1",
+                   "window of one batch");
+}
+
+/* A window of T begins (easgd, aeasgd, eamsgd) or ends (as dist-keras has it, the first one after T - 1) with a
+ * meeting. */
+static void
+expect_meetings(const char *options, uint64_t steps, uint64_t meetings)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+    char text[256] = "";
+
+    cr_assert_eq(parse(&s, &err, options), DT_OK, "%s", err.text);
+    struct algorithm row = settings_row(&s);
+    cr_expect_eq(elastic_meetings(&row, steps), meetings, "%s, %llu steps: %llu", options,
+                 (unsigned long long)steps, (unsigned long long)elastic_meetings(&row, steps));
+    cr_expect_eq(elastic_is_short(&row, steps, text, sizeof(text)), meetings < 2, "%s", text);
+    dt_options_deinit(settings_run, &s);
+}
+
+Test(row, a_run_with_one_meeting_is_short)
+{
+    const char *first = "--algorithm=aeasgd --profile=dist-keras --window=4";
+    const char *each = "--algorithm=aeasgd --profile=dist-keras --window=1";
+
+    expect_meetings("--algorithm=aeasgd", 10, 1);
+    expect_meetings("--algorithm=aeasgd", 11, 2);
+    expect_meetings("--algorithm=eamsgd --window=4", 4, 1);
+    expect_meetings("--algorithm=eamsgd --window=4", 5, 2);
+    expect_meetings("--algorithm=easgd", 1, 1);
+    expect_meetings("--algorithm=easgd", 2, 2);
+    expect_meetings(first, 3, 1);
+    expect_meetings(first, 4, 2);
+    expect_meetings(first, 7, 2);
+    expect_meetings(first, 8, 3);
+    expect_meetings(each, 1, 1);
+    expect_meetings(each, 2, 2);
+}
+
+Test(row, a_short_run_is_told_with_its_numbers)
+{
+    struct algorithm row = *algorithm_find("aeasgd");
+    char text[256] = "";
+
+    cr_expect(elastic_is_short(&row, 5, text, sizeof(text)));
+    cr_expect_str_eq(text, "aeasgd meets the centre every 10 batches (--window), once in the 5 "
+                           "steps of this run, before its first update: nothing that it learns "
+                           "reaches the centre: use a smaller --window, or more --steps or "
+                           "--epochs");
+    cr_expect_not(elastic_is_short(algorithm_find("agn"), 1, text, sizeof(text)),
+                  "a last window may be shorter");
 }
 
 Test(row, more_batches_a_round_than_workers)
