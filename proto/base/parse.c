@@ -215,3 +215,17 @@ dt_format_double(double x, char out[DT_NUMBER_TEXT])
     }
     uselocale(old);
 }
+
+void
+dt_format_float(float x, char out[DT_NUMBER_TEXT])
+{
+    locale_t old = uselocale(get_c_locale());
+    int digits;
+
+    for (digits = 6; digits <= 9; digits++) {
+        snprintf(out, DT_NUMBER_TEXT, "%.*g", digits, (double)x);
+        if (strtof_l(out, NULL, get_c_locale()) == x)
+            break;
+    }
+    uselocale(old);
+}

@@ -24,5 +24,7 @@ bool dt_parse_bytes(
 /* The shortest text that dt_parse_double() reads back as `x` ('.' always). */
 #define DT_NUMBER_TEXT 32
 void dt_format_double(double x, char out[DT_NUMBER_TEXT]);
+/* The same of a float32: 0.1f is "0.1". */
+void dt_format_float(float x, char out[DT_NUMBER_TEXT]);
 
 #endif

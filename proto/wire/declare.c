@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "proto/base/parse.h"
 #include "proto/wire/tuple.h"
 
 #define MAX_ELEMENTS (1ull << 40)
@@ -222,25 +223,43 @@ find_param(const struct dt_declaration *d, const char *name)
     return NULL;
 }
 
+/* The value of a parameter, "nothing" where it has none. */
+static const char *
+print_param(const struct dt_optimizer_param *p, char out[DT_NUMBER_TEXT])
+{
+    if (!p)
+        return "nothing";
+    dt_format_float(p->value, out);
+    return out;
+}
+
+static enum dt_status
+compare_param(const struct dt_declaration *job, const struct dt_declaration *mine, const char *name,
+              struct dt_error *err)
+{
+    const struct dt_optimizer_param *a = find_param(job, name), *b = find_param(mine, name);
+    char has[DT_NUMBER_TEXT], says[DT_NUMBER_TEXT];
+
+    if (a && b && memcmp(&a->value, &b->value, sizeof(a->value)) == 0)
+        return DT_OK;
+    return dt_fail(err, DT_R_MISMATCH, "variable %s: %s: the job has %s, this worker says %s",
+                   job->name, name, print_param(a, has), print_param(b, says));
+}
+
 static enum dt_status
 compare_params(const struct dt_declaration *job, const struct dt_declaration *mine,
                struct dt_error *err)
 {
+    enum dt_status status = DT_OK;
     uint32_t i;
 
-    for (i = 0; i < job->n_params; i++) {
-        const struct dt_optimizer_param *a = &job->params[i], *b = find_param(mine, a->name);
-
-        if (!b)
-            return dt_fail(err, DT_R_MISMATCH,
-                           "variable %s: %s: the job has %.9g, this worker says nothing", job->name,
-                           a->name, (double)a->value);
-        if (memcmp(&a->value, &b->value, sizeof(a->value)) != 0)
-            return dt_fail(err, DT_R_MISMATCH,
-                           "variable %s: %s: the job has %.9g, this worker says %.9g", job->name,
-                           a->name, (double)a->value, (double)b->value);
-    }
-    return compare_number(job, "optimizer parameters", job->n_params, mine->n_params, err);
+    for (i = 0; status == DT_OK && i < job->n_params; i++)
+        status = compare_param(job, mine, job->params[i].name, err);
+    for (i = 0; status == DT_OK && i < mine->n_params; i++)
+        status = compare_param(job, mine, mine->params[i].name, err);
+    return status == DT_OK
+               ? compare_number(job, "optimizer parameters", job->n_params, mine->n_params, err)
+               : status;
 }
 
 enum dt_status

@@ -191,8 +191,9 @@ admit(struct call *c, struct control_job *job, const struct dt_hello *hello)
                      hello->rank, hello->job, job->view->job->params.workers);
     else if (worker_is_live(w))
         reply_reject(c->out, &c->to, DT_R_RANK_TAKEN,
-                     "rank %u of job %s is taken by pid %llu on host %s", hello->rank, hello->job,
-                     (unsigned long long)w->pid, w->host);
+                     "rank %u of job %s is taken by pid %llu on host %s: give each worker a --rank "
+                     "of its own",
+                     hello->rank, hello->job, (unsigned long long)w->pid, w->host);
     else
         start_life(c, job, w, hello);
 }

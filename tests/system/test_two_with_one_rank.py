@@ -17,7 +17,27 @@ def test_refused(bench):
     second.expect_exit(75)
     expect(str(first.pid) in second.err(), f"the refusal names pid {first.pid}: {second.err()[-300:]}")
     expect(socket.gethostname()[:60] in second.err(), "the refusal names the host")
+    last = second.err().splitlines()[-1]
+    expect("rank 0 of job j is taken" in last and "give each worker a --rank of its own" in last and "--workers M" in last,
+           f"one line names the cause and the remedy: {last}")
     first.expect_exit(0)
+    psd.stop()
+
+
+def test_both_without_a_rank(bench):
+    """Started by hand, twice the same command: --rank is 0 and --workers is 1."""
+    psd = bench.psd(shards=2)
+    same = ("train", "--ps", psd.endpoint, "--job", "j", "--model", "toy", *TRAIN)
+    first = bench.dtworker(*same)
+    harness.wait_until(lambda: any(j["step"] >= 1 for j in psd.status()["jobs"]), "the first one trains")
+    second = bench.dtworker(*same)
+    harness.wait_until(lambda: "--rank" in second.err(), "while it waits for the rank it says why, and what to do")
+    line = second.err().splitlines()[-1]
+    expect(f"taken by pid {first.pid}" in line and "give each worker a --rank of its own" in line, line)
+    first.signal(signal.SIGTERM)
+    first.expect_exit(-signal.SIGTERM)
+    second.signal(signal.SIGTERM)
+    second.wait()
     psd.stop()
 
 
@@ -34,4 +54,4 @@ def test_takes_over(bench):
     psd.stop()
 
 
-harness.main(test_refused, test_takes_over)
+harness.main(test_refused, test_both_without_a_rank, test_takes_over)

@@ -21,12 +21,3 @@ exit_code_of(enum dtw_status status)
 
     return i < sizeof(codes) / sizeof(codes[0]) ? codes[i] : 70;
 }
-
-const char *
-advice_of(enum dtw_status status)
-{
-    return status == DTW_MISMATCH
-               ? "; give all workers the same, or another --job (--fresh replaces "
-                 "one that has no workers any more)"
-               : "";
-}

@@ -9,8 +9,6 @@
 #define EXIT_CODE_DATA 65
 #define EXIT_CODE_TEMPORARY 75
 
-/* What may help, to follow the error's line; "": nothing in general. */
-const char *advice_of(enum dtw_status status);
 int exit_code_of(enum dtw_status status); /* 0 for DTW_OK */
 
 #endif

@@ -12,6 +12,7 @@
 #include "worker/cli/command.h"
 #include "worker/cli/elastic.h"
 #include "worker/cli/exit_code.h"
+#include "worker/cli/explain.h"
 #include "worker/cli/extras.h"
 #include "worker/cli/pins.h"
 #include "worker/cli/record_header.h"
@@ -229,6 +230,7 @@ train(struct training *t)
 {
     struct dt_error err = {DT_OK, ""};
     struct dtw_error lib = {DTW_OK, ""};
+    char line[EXPLAIN_MAX];
 
     t->row = settings_row(t->s);
     enum dt_status r = open_model(t, &err);
@@ -244,7 +246,8 @@ train(struct training *t)
         if (s == DTW_INTERRUPTED)
             return 0;
         if (s != DTW_OK) {
-            dt_log(DT_LOG_ERR, "%s%s", lib.text[0] ? lib.text : dtw_strerror(s), advice_of(s));
+            explain(s, lib.text, line);
+            dt_log(DT_LOG_ERR, "%s", line);
             return exit_code_of(s);
         }
     }

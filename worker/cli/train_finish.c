@@ -10,6 +10,7 @@
 
 #include "worker/cli/command.h"
 #include "worker/cli/exit_code.h"
+#include "worker/cli/explain.h"
 #include "worker/cli/row.h"
 #include "worker/cli/stop.h"
 #include "worker/cli/training.h"
@@ -134,11 +135,13 @@ static int
 judge(const struct training *t)
 {
     const struct loop_result *r = &t->result;
+    char line[EXPLAIN_MAX];
 
     switch (r->end) {
     case LOOP_NOT_FINITE:
     case LOOP_FAILED:
-        dt_log(DT_LOG_ERR, "%s%s", r->text, advice_of(r->status));
+        explain(r->status, r->text, line);
+        dt_log(DT_LOG_ERR, "%s", line);
         return exit_code_of(r->status);
     case LOOP_STOPPED:
         dt_log(DT_LOG_NOTICE, "stopped by a signal at step %llu of %llu",

@@ -210,6 +210,10 @@ Test(parse, format_is_short_and_exact)
     cr_assert_str_eq(text, "0.1");
     dt_format_double(1e6, text);
     cr_assert_str_eq(text, "1000000");
+    dt_format_float(0.1f, text);
+    cr_assert_str_eq(text, "0.1");
+    dt_format_float(16777217.0f / 3, text);
+    cr_assert_eq(strtof(text, NULL), 16777217.0f / 3, "%s", text);
 }
 
 static bool

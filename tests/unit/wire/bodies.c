@@ -114,11 +114,13 @@ Test(bodies, declarations_compare_with_both_values)
     mine = dense();
     mine.params[0].value = 0.25f;
     cr_assert_eq(dt_declaration_compare(&job, &mine, &err), DT_R_MISMATCH);
-    cr_assert_not_null(strstr(err.text, "lr: the job has 0.100000001, this worker says 0.25"));
+    cr_assert_not_null(strstr(err.text, "lr: the job has 0.1, this worker says 0.25"));
     mine = dense();
     mine.n_params = 0;
     cr_assert_eq(dt_declaration_compare(&job, &mine, &err), DT_R_MISMATCH);
+    cr_assert_not_null(strstr(err.text, "lr: the job has 0.1, this worker says nothing"));
     cr_assert_eq(dt_declaration_compare(&mine, &job, &err), DT_R_MISMATCH);
+    cr_assert_not_null(strstr(err.text, "lr: the job has nothing, this worker says 0.1"));
     mine = dense();
     mine.seed++;
     cr_assert_eq(dt_declaration_compare(&job, &mine, NULL), DT_R_MISMATCH);
