@@ -45,6 +45,16 @@ def test_over_ipc(bench):
     test_beside_c(bench, ipc=True, shards=1)
 
 
+def test_a_second_run(bench):
+    psd = bench.psd(shards=2)
+    check_client(client(bench, psd, 0, 1, "--steps", STEPS))
+    again = client(bench, psd, 0, 1, "--steps", STEPS)
+    again.expect_exit(75)
+    expect("job j is complete and read-only: use --fresh to replace it, or another --job" in again.err(), again.err())
+    check_client(client(bench, psd, 0, 1, "--steps", STEPS, "--fresh"))
+    psd.stop()
+
+
 def test_alone_after_a_death(bench):
     """The C worker is killed: the Python one goes on alone."""
     psd = bench.psd(shards=2)
@@ -92,4 +102,4 @@ def test_connection_cut(bench):
     psd.stop()
 
 
-harness.main(test_beside_c, test_over_ipc, test_connection_cut, test_alone_after_a_death, test_stopped_and_continued)
+harness.main(test_beside_c, test_over_ipc, test_a_second_run, test_connection_cut, test_alone_after_a_death, test_stopped_and_continued)

@@ -19,7 +19,7 @@ import zmq
 
 HELLO, JOIN, LEAVE, HEARTBEAT, DECLARE, INIT, INIT_DONE, GOODBYE, PULL, PUSHPULL = 1, 2, 3, 4, 5, 6, 7, 14, 17, 18
 OK, PARKED, HELLO_REQUIRED, HELLO_FIRST, RANK_TAKEN, GOING_DOWN = 0, 1, 16, 17, 22, 31
-SLICE, NO_STEP, FRESH, GRANTED = 262144, 2**64 - 1, False, 2
+SLICE, NO_STEP, GRANTED = 262144, 2**64 - 1, 2
 
 
 class Again(Exception):
@@ -65,8 +65,8 @@ class Connection:
 
 
 class Client:
-    def __init__(self, ps, job, rank, params, declarations, retry_for):
-        self.ps, self.job, self.rank, self.retry_for = ps, job, rank, retry_for
+    def __init__(self, ps, job, rank, fresh, params, declarations, retry_for):
+        self.ps, self.job, self.rank, self.fresh, self.retry_for = ps, job, rank, fresh, retry_for
         self.params = msgpack.packb(params)
         pack = msgpack.Packer(use_single_float=True).pack
         self.body, self.mark = pack(declarations), 0xcbf29ce484222325
@@ -82,8 +82,8 @@ class Client:
         c, end = self.connections[shard], time.monotonic() + self.retry_for
         while time.monotonic() < end:
             again = time.monotonic() + 1
-            c.send(HELLO, next(self.ids), [self.uuid, self.rank, 0, self.job, FRESH, self.incarnation, self.life, self.ps,
-                                           socket.gethostname()[:64], os.getpid(), []], [self.params])
+            c.send(HELLO, next(self.ids), [self.uuid, self.rank, 0, self.job, self.fresh, self.incarnation, self.life,
+                                           self.ps, socket.gethostname()[:64], os.getpid(), []], [self.params])
             reply = c.receive(1)
             while reply and reply[0] != HELLO:  # answers to what was sent before
                 reply = c.receive(again - time.monotonic())
@@ -213,12 +213,14 @@ def main():
             ("lr", float, 0.1, ""), ("seed", int, 1, ""), ("lease", float, 10, "seconds"),
             ("retry-for", float, 60, "seconds without an answer before it gives up")):
         parser.add_argument("--" + name, type=kind, default=default, required=default is None, help=text)
+    parser.add_argument("--fresh", action="store_true",
+                        help="replace a job of this name that is complete, failed, or without workers")
     a = parser.parse_args()
     x = read_idx(a.data, "train-images-idx3-ubyte")
     x = x.reshape(len(x), -1).astype(np.float32) / 255
     y = read_idx(a.data, "train-labels-idx1-ubyte").astype(int)
     features, classes, rule = x.shape[1], int(y.max()) + 1, ["sgd", {"lr": a.lr}, "zeros", a.seed, 0]
-    client = Client(a.ps, a.job, a.rank, {"workers": a.workers, "lease_ms": int(a.lease * 1000)},
+    client = Client(a.ps, a.job, a.rank, a.fresh, {"workers": a.workers, "lease_ms": int(a.lease * 1000)},
                     [["dense/kernel", "f32", [features, classes], *rule], ["dense/bias", "f32", [classes], *rule]],
                     a.retry_for)
     step, last, loss = client.start(), NO_STEP, float("nan")

@@ -43,6 +43,7 @@ main(int argc, char **argv)
     o.ps = &ps, o.n_ps = 1, o.job = argc > 2 ? argv[2] : "minimal";
     o.rank = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
     o.workers = argc > 4 ? (unsigned)atoi(argv[4]) : 1;
+    o.fresh = true; /* in place of what an earlier run has left under this name */
     int bad = dtw_open(&o, &client, &err) || dtw_declare(client, &v, NULL, &err) ||
               dtw_init(client, zeros, NULL, &step, &err) ||
               dtw_pull(client, (float *[]){w}, step, &pull, &err) || dtw_wait(pull, -1, NULL, &err);
