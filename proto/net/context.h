@@ -29,6 +29,8 @@ bool dt_endpoint_is_local(const char *endpoint);
 /* Are both the same port of an address, or the same file (or the lock file of the other's), so that they
  * cannot be bound side by side? Resolves hosts; false for port 0 and where a host does not resolve. */
 bool dt_endpoint_meets(const char *a, const char *b);
+/* Do both name the same place, as texts: a host in any case and a port, or one file? Resolves nothing. */
+bool dt_endpoint_is_same(const char *a, const char *b);
 /* "tcp://host:2222" + port "49123" -> "tcp://host:49123"; "ipc:///x" + ".1" -> "ipc:///x.1". */
 enum dt_status dt_endpoint_peer(const char *endpoint, const char *peer, char *out,
                                 unsigned out_bytes);

@@ -1,11 +1,12 @@
 /*
- * endpoint_meets.c - whether two endpoints are in each other's way: one port of an address, one file.
+ * endpoint_meets.c - whether two endpoints are in each other's way, one port of an address or one file, or are one.
  * Any thread; resolving may block for as long as the resolver does.
  */
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "proto/net/context.h"
@@ -123,4 +124,17 @@ dt_endpoint_meets(const char *a, const char *b)
     if (x.is_ipc)
         return files_meet(x.path, y.path);
     return x.number > 0 && x.number == y.number && hosts_meet(&x, &y);
+}
+
+bool
+dt_endpoint_is_same(const char *a, const char *b)
+{
+    struct dt_endpoint x, y;
+
+    if (dt_endpoint_split(a, &x, NULL) != DT_OK || dt_endpoint_split(b, &y, NULL) != DT_OK ||
+        x.is_ipc != y.is_ipc)
+        return false;
+    if (x.is_ipc)
+        return dt_endpoint_meets(a, b);
+    return x.number == y.number && strcasecmp(x.host, y.host) == 0;
 }

@@ -54,6 +54,8 @@ def test_unknown_command(bench):
 def test_unknown_value(bench):
     refused(bench, USAGE, ["dtworker", "train", "--model", "toy", "--algorithm", "ssdg"], "ssdg", "ssgd")
     refused(bench, USAGE, ["dtworker", "train", *LOCAL, "--model", "sofmax", "--data", harness.digits()], "sofmax", "softmax")
+    refused(bench, USAGE, ["dtworker", "train", "--model", "toy", "--job", "j", "--ps", "tcp://127.0.0.1:9,tcp://127.0.0.1:9"],
+            "--ps names tcp://127.0.0.1:9 twice")
     refused(bench, USAGE, ["psd", "-o", "shards=two"], "shards: 'two' must be a whole number")
 
 

@@ -199,11 +199,16 @@ static enum dt_status
 check_endpoints(const struct settings *s, struct dt_error *err)
 {
     struct dt_error why;
-    char *const *ps;
+    char *const *ps, *const *other;
 
     for (ps = s->ps; *ps; ps++) {
         if (dt_endpoint_check(*ps, &why) != DT_OK)
             return dt_fail(err, DT_E_USAGE, "--ps: %s", why.text);
+        for (other = s->ps; other < ps; other++) {
+            if (dt_endpoint_is_same(*other, *ps))
+                return dt_fail(err, DT_E_USAGE, "--ps names %s twice: each psd is one ps task",
+                               *ps);
+        }
     }
     return DT_OK;
 }

@@ -135,6 +135,18 @@ fill_placement(const struct dtw_options *o, struct placement *p, struct dtw_erro
     return DTW_OK;
 }
 
+static bool
+is_repeated(const struct dtw_options *o, uint32_t index)
+{
+    uint32_t i;
+
+    for (i = 0; i < index; i++) {
+        if (dt_endpoint_is_same(o->ps[i], o->ps[index]))
+            return true;
+    }
+    return false;
+}
+
 static enum dtw_status
 fill_tasks(const struct dtw_options *o, struct dtw_client *client, struct dtw_error *err)
 {
@@ -155,6 +167,10 @@ fill_tasks(const struct dtw_options *o, struct dtw_client *client, struct dtw_er
         if (dt_endpoint_check(o->ps[i], &why) != DT_OK ||
             dt_endpoint_resolve(o->ps[i], &why) != DT_OK)
             return client_error(err, DTW_RESOLVE, "ps task %u: %s", i, why.text);
+        if (is_repeated(o, i))
+            return client_error(err, DTW_INVALID,
+                                "ps task %u: %s is another ps task already: each psd is one", i,
+                                o->ps[i]);
         t->client = client;
         t->index = i;
         t->away_ms = t->taken_ms = -1;

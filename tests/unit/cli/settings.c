@@ -92,6 +92,27 @@ Test(settings, what_is_missing_is_named)
                  "--job=j", "--workers=2");
 }
 
+/* Whether two hosts are one is the resolver's affair. */
+Test(settings, a_ps_task_is_named_once)
+{
+    struct settings s;
+    struct dt_error err = {DT_OK, ""};
+
+    EXPECT_USAGE(settings_train, settings_check_train, "--ps names tcp://a:1 twice", "--data=d",
+                 "--job=j", "--ps=tcp://a:1,tcp://a:2,tcp://a:1");
+    EXPECT_USAGE(settings_train, settings_check_train, "--ps names tcp://A.b:01 twice", "--data=d",
+                 "--job=j", "--ps=tcp://a.B:1,tcp://A.b:01");
+    EXPECT_USAGE(settings_train, settings_check_train, "--ps names ipc:///tmp/./p twice",
+                 "--data=d", "--job=j", "--ps=ipc:///tmp/p,ipc:///tmp/./p");
+    EXPECT_USAGE(settings_train, settings_check_train, "twice", "--data=d", "--job=j",
+                 "--ps=tcp://[::1]:1,tcp://[::1]:1");
+    cr_assert_eq(PARSE(settings_train, &s, &err, "--data=d", "--job=j",
+                       "--ps=tcp://a:1,tcp://a:2,tcp://b:1,ipc:///tmp/a,ipc:///tmp/b"),
+                 DT_OK);
+    cr_expect_eq(settings_check_train(&s, &err), DT_OK, "%s", err.text);
+    dt_options_deinit(settings_train, &s);
+}
+
 Test(settings, what_makes_no_sense_together_is_refused)
 {
     EXPECT_USAGE(settings_train, settings_check_train, "nonsense", "--algorithm=nonsense",

@@ -50,6 +50,15 @@ no_ps(struct dtw_options *o)
 }
 
 static void
+one_ps_twice(struct dtw_options *o)
+{
+    static const char *twice[] = {"tcp://127.0.0.1:9", "tcp://127.0.0.1:10", "tcp://127.0.0.1:9"};
+
+    o->ps = twice;
+    o->n_ps = 3;
+}
+
+static void
 bad_reduce(struct dtw_options *o)
 {
     o->reduce = "average";
@@ -130,6 +139,8 @@ Test(options, nonsense_is_invalid_and_named)
     cr_assert_eq(open_with(no_job, &err), DTW_INVALID);
     cr_assert(strstr(err.text, "job"));
     cr_assert_eq(open_with(no_ps, &err), DTW_INVALID);
+    cr_assert_eq(open_with(one_ps_twice, &err), DTW_INVALID);
+    cr_assert(strstr(err.text, "ps task 2") && strstr(err.text, "127.0.0.1:9"), "%s", err.text);
     cr_assert_eq(open_with(bad_reduce, &err), DTW_INVALID);
     cr_assert(strstr(err.text, "average") && strstr(err.text, "mean, count, sum"));
     cr_assert_eq(open_with(bad_loss, &err), DTW_INVALID);
