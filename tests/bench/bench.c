@@ -1,98 +1,31 @@
 /*
- * bench.c - options, output, and a psd process. Main thread.
+ * bench.c - output and a psd process. Main thread.
  */
 #include "bench.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <utlist.h>
-
-#include "proto/base/parse.h"
-
-static struct bench_psd *running; /* list; stopped when a benchmark fails */
 
 _Noreturn void
 bench_fail(const char *fmt, ...)
 {
     va_list ap;
 
-    fputs("bench: ", stderr);
+    remains_only_one();
+    fprintf(stderr, "%s: ", program_invocation_short_name);
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
-    while (running)
-        bench_psd_stop(running);
     exit(1);
-}
-
-static bool
-read_count(const char *text, uint64_t max, unsigned *out)
-{
-    uint64_t n;
-
-    if (!dt_parse_u64(text, &n) || n == 0 || n > max)
-        return false;
-    *out = (unsigned)n;
-    return true;
-}
-
-static bool
-read_option(struct bench *b, const char *name, const char *value)
-{
-    if (!strcmp(name, "--seconds"))
-        return dt_parse_double(value, &b->seconds) && b->seconds > 0;
-    if (!strcmp(name, "--max-mib"))
-        return read_count(value, 4096, &b->max_mib);
-    if (!strcmp(name, "--bytes"))
-        return dt_parse_u64(value, &b->bytes);
-    if (!strcmp(name, "--only"))
-        return (b->only = value) != NULL;
-    if (!strcmp(name, "--transport"))
-        return (b->transport = value) != NULL;
-    if (!strcmp(name, "--workers"))
-        return read_count(value, 65536, &b->workers);
-    if (!strcmp(name, "--active"))
-        return read_count(value, 65536, &b->active);
-    return false;
-}
-
-void
-bench_init(struct bench *b, int argc, char **argv)
-{
-    int i;
-
-    *b = (struct bench){.seconds = 1, .max_mib = 256, .result = json_object()};
-    json_object_set_new(b->result, "rows", json_array());
-    for (i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--json")) {
-            b->json = true;
-        } else if (i + 1 < argc && read_option(b, argv[i], argv[i + 1])) {
-            i++;
-        } else {
-            fprintf(stderr,
-                    "usage: %s [--seconds S] [--max-mib N] [--bytes N] [--transport tcp|ipc] "
-                    "[--only NAME] [--workers N] [--active N] [--json]\n",
-                    argv[0]);
-            exit(64);
-        }
-    }
-}
-
-bool
-bench_wants(const struct bench *b, const char *name)
-{
-    return !b->only || !strcmp(b->only, name);
 }
 
 static void
@@ -144,8 +77,8 @@ bench_note(struct bench *b, const char *name, double value)
 void
 bench_finish(struct bench *b)
 {
-    if (b->only && json_array_size(json_object_get(b->result, "rows")) == 0)
-        bench_fail("--only %s: nothing here has this name", b->only);
+    if (json_array_size(json_object_get(b->result, "rows")) == 0)
+        bench_refuse("nothing here is what the options ask for");
     if (b->json) {
         json_dumpf(b->result, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
         putchar('\n');
@@ -219,18 +152,6 @@ bench_psd_cpu_seconds(const struct bench_psd *p)
 }
 
 void
-bench_directory(char path[BENCH_DIRECTORY])
-{
-    const char *parent = getenv("TMPDIR");
-
-    if (!parent || strlen(parent) > 40) /* a socket's path is short */
-        parent = "/tmp";
-    snprintf(path, BENCH_DIRECTORY, "%s/psd-bench-XXXXXX", parent);
-    if (!mkdtemp(path))
-        bench_fail("no directory under %s", parent);
-}
-
-void
 bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards)
 {
     char path[4096], shards[32];
@@ -242,27 +163,24 @@ bench_psd_start(struct bench_psd *p, bool tcp, unsigned n_shards)
     else
         snprintf(p->endpoint, sizeof(p->endpoint), "ipc://%s/psd", p->directory);
     snprintf(shards, sizeof(shards), n_shards ? "shards=%u" : "log_level=warning", n_shards);
-    p->pid = fork();
+    p->pid = bench_fork();
     if (p->pid < 0)
         bench_fail("no process for psd");
     if (p->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
         execl(path, "psd", "--listen", p->endpoint, "--admin", "none", "-o", shards, "-o",
               "log_level=warning", NULL);
         _exit(127);
     }
-    LL_PREPEND(running, p);
 }
 
 void
 bench_psd_stop(struct bench_psd *p)
 {
-    int status = 0;
+    int status;
 
-    LL_DELETE(running, p);
     kill(p->pid, SIGTERM);
-    if (waitpid(p->pid, &status, 0) != p->pid || status != 0)
+    status = bench_wait(p->pid);
+    if (status != 0)
         bench_fail("psd ended with status %d", status);
-    if (rmdir(p->directory))
-        bench_fail("psd left something in %s", p->directory);
+    bench_directory_remove(p->directory);
 }

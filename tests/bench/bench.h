@@ -1,7 +1,8 @@
 /*
  * bench.h - what the benchmarks share: options, a psd process of their own, output.
  *
- * A benchmark that fails prints one line and ends the process with 1; the psd dies with it.
+ * A benchmark that fails prints one line and ends the process with 1; its children and directories go with it
+ * (remains.h).
  */
 #ifndef TEST_BENCH_H
 #define TEST_BENCH_H
@@ -11,7 +12,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "remains.h"
 #include "worker/lib/dtworker.h"
+
+/* What a benchmark may have beside --json; in brackets the default. */
+enum bench_option {
+    BENCH_SECONDS = 1,   /* --seconds S (1) */
+    BENCH_MAX_MIB = 2,   /* --max-mib N (256) */
+    BENCH_BYTES = 4,     /* --bytes N */
+    BENCH_TRANSPORT = 8, /* --transport tcp|ipc */
+    BENCH_ONLY = 16,     /* --only NAME */
+    BENCH_WORKERS = 32,  /* --workers N */
+    BENCH_ACTIVE = 64,   /* --active N */
+};
 
 struct bench {
     double seconds;        /* of one point */
@@ -25,28 +38,24 @@ struct bench {
     json_t *result; /* owned: "rows" and what else is told */
 };
 
-/* --seconds S (default 1), --max-mib N (256), --bytes N, --transport tcp|ipc, --only NAME, --workers N, --active N, --json; anything else ends
- * the process with 64. */
-void bench_init(struct bench *b, int argc, char **argv);
+/* Reads those of `options` (enum bench_option); anything else ends the process with one line and 64. */
+void bench_init(struct bench *b, unsigned options, int argc, char **argv);
+/* Ends the process like that. */
+_Noreturn void bench_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool bench_wants(const struct bench *b, const char *name); /* see --only */
 /* A row of the table: one object; takes it. */
 void bench_row(struct bench *b, json_t *row);
 /* A number beside the table. */
 void bench_note(struct bench *b, const char *name, double value);
-/* Prints the JSON object where --json was given. */
+/* Prints the JSON object where --json was given. Without a row the options were wrong: 64. */
 void bench_finish(struct bench *b);
 double bench_cpu_seconds(void); /* of this process so far */
 _Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-#define BENCH_DIRECTORY 64 /* bytes of its path */
-
-/* Make one of our own, in TMPDIR or /tmp. */
-void bench_directory(char path[BENCH_DIRECTORY]);
 /* The program `name` beside this one. */
 void bench_find(char *path, size_t bytes, const char *name);
 
 struct bench_psd {
-    struct bench_psd *next; /* of those that run */
     pid_t pid;
     char directory[BENCH_DIRECTORY];
     char endpoint[96];

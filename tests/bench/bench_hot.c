@@ -194,7 +194,7 @@ main(int argc, char **argv)
 {
     struct bench b;
 
-    bench_init(&b, argc, argv);
+    bench_init(&b, BENCH_SECONDS, argc, argv);
     run_size(&b, 1024);
     run_size(&b, 65536);
     bench_finish(&b);

@@ -160,7 +160,7 @@ main(int argc, char **argv)
 {
     struct bench b;
 
-    bench_init(&b, argc, argv);
+    bench_init(&b, BENCH_SECONDS | BENCH_MAX_MIB, argc, argv);
     run_size(&b, 4096); /* every array in the first caches */
     run_size(&b, (size_t)(b.max_mib < 64 ? b.max_mib : 64) << 18); /* out of all caches */
     bench_finish(&b);

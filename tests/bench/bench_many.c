@@ -322,11 +322,11 @@ main(int argc, char **argv)
     uint32_t n_workers, n_active;
     struct bench b;
 
-    bench_init(&b, argc, argv);
+    bench_init(&b, BENCH_SECONDS | BENCH_WORKERS | BENCH_ACTIVE, argc, argv);
     n_workers = b.workers ? b.workers : WORKERS;
     n_active = b.active ? b.active : ACTIVE;
     if (n_workers % n_active || n_workers > DT_MAX_RANKS)
-        bench_fail("--workers is a multiple of --active and at most %d", DT_MAX_RANKS);
+        bench_refuse("--workers is a multiple of --active and at most %d", DT_MAX_RANKS);
     dt_descriptors_raise();
     load_init(&alone, n_active, n_active);
     load_init(&crowd, n_workers, n_active);

@@ -157,7 +157,7 @@ main(int argc, char **argv)
     unsigned i, mib;
     struct bench b;
 
-    bench_init(&b, argc, argv);
+    bench_init(&b, BENCH_MAX_MIB, argc, argv);
     mib = b.max_mib < MODEL_MIB ? b.max_mib : MODEL_MIB;
     for (i = 0; i < 2; i++) {
         run_point(&b, true, workers[i], mib);

@@ -6,7 +6,8 @@
  * Each row is a dtworker process (run: with a psd and workers of its own over ipc) on made data as large as small
  * images; its rate leaves out the start. Checked: all end with 0, the loss at the end is finite and below the one of
  * guessing, every batch was counted and no row was missed. Yardsticks in the same run: the matrix products of the
- * model alone in one thread, and two trainings side by side that know nothing of each other.
+ * model alone in one thread, and two trainings side by side that know nothing of each other. --only NAME: a model, a
+ * model and its batch (mlp:128/64), or an algorithm (local, ssgd, hogwild).
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ struct network {
 static const struct network models[] = {{"softmax", 1, {FEATURES, CLASSES}},
                                         {"mlp:128", 2, {FEATURES, 128, CLASSES}},
                                         {"mlp:1024", 2, {FEATURES, 1024, CLASSES}}};
-static char directory[BENCH_DIRECTORY]; /* the data, and nothing else in the end */
+static char directory[BENCH_DIRECTORY]; /* the data, and what dtworkers say */
 
 static void
 remove_data(void)
@@ -47,7 +48,7 @@ remove_data(void)
         snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
         unlink(path);
     }
-    rmdir(directory);
+    bench_directory_remove(directory);
 }
 
 static FILE *
@@ -87,7 +88,6 @@ make_data(uint32_t n_rows)
     FILE *images, *labels;
 
     bench_directory(directory);
-    atexit(remove_data);
     images = create("train-images-idx3-ubyte");
     labels = create("train-labels-idx1-ubyte");
     put_u32(0x803, images);
@@ -212,21 +212,34 @@ run_row(struct bench *b, struct training *t, const struct yardsticks *y, double 
     json_decref(o);
 }
 
+static bool
+wants(const struct bench *b, const struct training *t, const char *algorithm)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "%s/%d", t->model->name, t->batch);
+    return bench_wants(b, t->model->name) || bench_wants(b, name) || bench_wants(b, algorithm);
+}
+
+/* The yardsticks and the rate of one `local` are measured for all of them. */
 static void
 run_batch(struct bench *b, const struct network *m, int batch)
 {
-    static const char *const algorithms[] = {"ssgd", "hogwild"};
-    struct yardsticks y = {.bare = yardstick_products(m->width, m->n_layers, batch, b->seconds)};
+    static const char *const algorithms[] = {"local", "ssgd", "hogwild"};
     struct training t = {m, batch, "local", 1, FIRST_STEPS};
+    struct yardsticks y;
     double rate;
 
+    if (!wants(b, &t, "local") && !wants(b, &t, "ssgd") && !wants(b, &t, "hogwild"))
+        return;
+    y.bare = yardstick_products(m->width, m->n_layers, batch, b->seconds);
     json_decref(run(&t, 1, &rate));
     t.steps = steps_for(b, rate, &t);
     json_decref(run(&t, 2, &y.two));
-    run_row(b, &t, &y, rate);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         t.algorithm = algorithms[i];
-        for (t.workers = 1; t.workers <= 4; t.workers *= 2)
+        for (t.workers = 1; t.workers <= (i == 0 ? 1 : 4) && wants(b, &t, t.algorithm);
+             t.workers *= 2)
             run_row(b, &t, &y, rate);
     }
 }
@@ -236,19 +249,16 @@ main(int argc, char **argv)
 {
     static const int batches[] = {64, 256};
     struct bench b;
-    char name[32]; /* a model's, or model/batch */
     uint64_t rows;
 
-    bench_init(&b, argc, argv);
+    bench_init(&b, BENCH_SECONDS | BENCH_MAX_MIB | BENCH_ONLY, argc, argv);
     rows = b.max_mib * UINT64_C(1048576) / (FEATURES * sizeof(float)) / ROWS_STEP * ROWS_STEP;
     make_data((uint32_t)(rows < ROWS_STEP ? ROWS_STEP : rows > MOST_ROWS ? MOST_ROWS : rows));
     for (unsigned i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
-        for (unsigned k = 0; k < 2; k++) {
-            snprintf(name, sizeof(name), "%s/%d", models[i].name, batches[k]);
-            if (bench_wants(&b, models[i].name) || bench_wants(&b, name))
-                run_batch(&b, &models[i], batches[k]);
-        }
+        for (unsigned k = 0; k < 2; k++)
+            run_batch(&b, &models[i], batches[k]);
     }
+    remove_data();
     bench_finish(&b);
     return 0;
 }

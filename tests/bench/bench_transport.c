@@ -301,7 +301,8 @@ main(int argc, char **argv)
     unsigned t, op;
 
     dtw_tune_allocation();
-    bench_init(&b, argc, argv);
+    bench_init(&b, BENCH_SECONDS | BENCH_MAX_MIB | BENCH_BYTES | BENCH_TRANSPORT | BENCH_ONLY, argc,
+               argv);
     for (t = 0; t < 2; t++) {
         for (op = 0; op < N_OPS; op++) {
             if ((!b.transport || !strcmp(b.transport, transports[t])) &&

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <signal.h>
 #include <unistd.h>
 
 enum { MOST_ARGUMENTS = 40 };
@@ -21,7 +18,6 @@ become(const char *path, char **argv, const char *errors, int out)
 {
     int fd = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
     dup2(out, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
     execv(path, argv);
@@ -44,7 +40,7 @@ bench_dtworker_start(struct bench_dtworker *d, const char *directory, unsigned i
         bench_fail("too many arguments for dtworker");
     snprintf(d->errors, sizeof(d->errors), "%s/errors-%u", directory, index);
     bench_find(path, sizeof(path), "dtworker");
-    if (pipe2(fds, O_CLOEXEC) || (d->pid = fork()) < 0)
+    if (pipe2(fds, O_CLOEXEC) || (d->pid = bench_fork()) < 0)
         bench_fail("no process for dtworker");
     if (d->pid == 0)
         become(path, argv, d->errors, fds[1]);
@@ -62,7 +58,6 @@ fail(const struct bench_dtworker *d, int status)
         fputs(line, stderr);
     if (in)
         fclose(in);
-    unlink(d->errors);
     bench_fail("dtworker ended with status %d", status);
 }
 
@@ -71,11 +66,12 @@ bench_dtworker_end(struct bench_dtworker *d)
 {
     FILE *in = fdopen(d->out, "r");
     json_t *o = in ? json_loadf(in, 0, NULL) : NULL;
-    int status = 0;
+    int status;
 
     if (in)
         fclose(in);
-    if (waitpid(d->pid, &status, 0) != d->pid || status != 0 || !json_is_object(o))
+    status = bench_wait(d->pid);
+    if (status != 0 || !json_is_object(o))
         fail(d, status);
     unlink(d->errors);
     return o;

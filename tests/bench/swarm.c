@@ -12,7 +12,6 @@
 #include "proto/base/random.h"
 #include "proto/wire/declare.h"
 #include "proto/wire/hello.h"
-#include "proto/wire/member.h"
 #include "proto/wire/params.h"
 
 #define JOB "many"
@@ -241,10 +240,12 @@ say_init_done(struct swarm *s, struct swarm_worker *w, bool sent)
     swarm_send(s, &w->lanes[0], NULL, 0);
 }
 
+/* The first worker is to give the values; the others find them there. */
 static void
 ask_init(struct swarm *s, struct swarm_worker *w, uint32_t shard)
 {
     (void)shard;
+    w->expected = w->rank == 0 ? DT_INIT_GRANTED : DT_INIT_COMPLETE;
     say_init_done(s, w, false);
 }
 
@@ -252,6 +253,7 @@ static void
 end_init(struct swarm *s, struct swarm_worker *w, uint32_t shard)
 {
     (void)shard;
+    w->expected = DT_INIT_COMPLETE;
     say_init_done(s, w, true);
 }
 
@@ -282,35 +284,17 @@ send_filling(struct swarm *s, struct swarm_worker *w, uint32_t shard)
 }
 
 static void
-take_state(const struct dt_head *head, enum dt_init_state expected)
+take_state(struct swarm *s, struct swarm_worker *w, uint32_t shard, struct dt_head *head,
+           const struct dt_message *m)
 {
-    struct dt_head copy = *head;
     struct dt_step_msg state;
 
-    if (dt_step_decode(&copy, &state) != DT_OK || state.step != expected)
-        bench_fail("INIT_DONE: state %llu instead of %d", (unsigned long long)state.step, expected);
-}
-
-static void
-take_granted(struct swarm *s, struct swarm_worker *w, uint32_t shard, struct dt_head *head,
-             const struct dt_message *m)
-{
     (void)s;
-    (void)w;
     (void)shard;
     (void)m;
-    take_state(head, DT_INIT_GRANTED);
-}
-
-static void
-take_complete(struct swarm *s, struct swarm_worker *w, uint32_t shard, struct dt_head *head,
-              const struct dt_message *m)
-{
-    (void)s;
-    (void)w;
-    (void)shard;
-    (void)m;
-    take_state(head, DT_INIT_COMPLETE);
+    if (dt_step_decode(head, &state) != DT_OK || state.step != w->expected)
+        bench_fail("INIT_DONE: state %llu instead of %d", (unsigned long long)state.step,
+                   w->expected);
 }
 
 static void
@@ -344,13 +328,13 @@ start_job(struct swarm *s)
         ask_all(s, 0, s->n_workers, i, say_hello, take_hello);
     ask_all(s, 0, 1, 0, declare, take_homes);
     ask_all(s, 1, others, 0, declare, take_homes);
-    ask_all(s, 0, 1, 0, ask_init, take_granted);
+    ask_all(s, 0, 1, 0, ask_init, take_state);
     for (i = 0; i < s->n_shards; i++) {
         ask_all(s, 0, 1, i, send_zeros, NULL);
         ask_all(s, 0, 1, i, send_filling, NULL);
     }
-    ask_all(s, 0, 1, 0, end_init, take_complete);
-    ask_all(s, 1, others, 0, ask_init, take_complete);
+    ask_all(s, 0, 1, 0, end_init, take_state);
+    ask_all(s, 1, others, 0, ask_init, take_state);
 }
 
 void

@@ -10,6 +10,7 @@
 
 #include "proto/net/dealer.h"
 #include "proto/wire/data.h"
+#include "proto/wire/member.h"
 
 struct swarm_lane { /* a worker's connection to one shard */
     struct dt_dealer *dealer;
@@ -21,7 +22,8 @@ struct swarm_worker {
     unsigned char uuid[DT_UUID_BYTES];
     uint32_t rank;
     uint64_t life, incarnation;
-    struct swarm_lane *lanes; /* owned; one a shard */
+    enum dt_init_state expected; /* by the next INIT_DONE's reply */
+    struct swarm_lane *lanes;    /* owned; one a shard */
 };
 
 struct swarm {

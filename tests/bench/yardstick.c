@@ -93,8 +93,7 @@ yardstick_router_dealer(bool tcp, size_t bytes, unsigned window, double seconds)
     free(frame);
     if (!tcp)
         unlink(strchr(endpoint, '/') + 2); /* libzmq leaves it */
-    if (rmdir(directory))
-        bench_fail("%s is not empty", directory);
+    bench_directory_remove(directory);
     return (struct bench_rate){(double)n / start, cpu / (double)n};
 }
 
