@@ -4,6 +4,7 @@ import signal
 import time
 
 import harness
+import refused
 from harness import expect
 
 LONG_RUN = ("--workers", 2, "--algorithm", "ssgd", "--model", "toy", "--steps", 1000000, "--step-delay", 10)
@@ -88,8 +89,46 @@ def test_killed_parent(bench):
     harness.wait_until(lambda: not bench.marked(), "the children end, too", 10)
 
 
-test_killed_parent.allow_files = ("",)  # its private directory may remain
+test_killed_parent.allow_files = ("",)  # its private directory remains
+
+
+def directories(bench):
+    return sorted(name for name in os.listdir(bench.dir) if name.startswith("dtworker-"))
+
+
+def test_what_a_killed_run_leaves_the_next_one_removes(bench):
+    """Only what is provably a dead one's: not a living run's, not what has another owner, rights or content."""
+    for name, mode in (("dtworker-unknown", 0o700), ("dtworker-foreign", 0o700), ("dtworker-open", 0o755)):
+        os.mkdir(os.path.join(bench.dir, name))
+        os.chmod(os.path.join(bench.dir, name), mode)
+    for name in ("dtworker-foreign", "dtworker-open"):
+        refused.write(bench, f"{name}/locked", "")
+    if os.geteuid() == 0:
+        os.chown(os.path.join(bench.dir, "dtworker-foreign"), 65534, -1)
+    else:
+        os.remove(os.path.join(bench.dir, "dtworker-foreign", "locked"))
+    others = directories(bench)
+    killed = start_long_run(bench)
+    (left,) = set(directories(bench)) - set(others)
+    with open(f"/proc/{killed.pid}/task/{killed.pid}/children", encoding="ascii") as f:
+        children = [int(pid) for pid in f.read().split()]
+    killed.signal(signal.SIGSTOP)  # it does not see the others end
+    for pid in (*children, killed.pid):
+        os.kill(pid, signal.SIGKILL)
+    killed.expect_exit(-signal.SIGKILL)
+    harness.wait_until(lambda: not bench.marked(), "the children have ended", 10)
+    expect(any(name.endswith(".sock") for name in os.listdir(os.path.join(bench.dir, left))), "psd left its sockets")
+    living = start_long_run(bench)
+    expect(left not in directories(bench), f"removed: {directories(bench)}")
+    expect(f"{left} is removed: its cluster was killed" in living.err(), living.err())
+    with_living = directories(bench)
+    bench.dtworker("run", "--model", "toy", "--steps", 3).expect_exit(0)
+    expect(directories(bench) == with_living, f"the living one's stays: {directories(bench)}")
+    living.signal(signal.SIGTERM)
+    living.expect_exit(-signal.SIGTERM, 30)
+    expect(directories(bench) == others, f"nothing else was touched: {directories(bench)}")
+
 
 harness.main(test_whole, test_two_ps_tasks, test_control_c, test_terminate_parent_alone, test_the_last_window_may_be_short,
              test_a_run_too_short_to_meet_the_centre_says_so_once, test_dead_child,
-             test_killed_parent)
+             test_killed_parent, test_what_a_killed_run_leaves_the_next_one_removes)

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,42 +16,6 @@
 
 #include "worker/cli/cluster_argv.h"
 #include "worker/cli/program.h"
-
-#define SOCKET_PATH_MAX 80 /* of the directory: an ipc path ends at 107 bytes, shards add to it */
-
-static enum dt_status
-make_directory(struct cluster *c, struct dt_error *err)
-{
-    const char *base = getenv("TMPDIR");
-
-    if (!base || !*base || strlen(base) + sizeof("/dtworker-XXXXXX") > SOCKET_PATH_MAX)
-        base = "/tmp";
-    snprintf(c->directory, sizeof(c->directory), "%s/dtworker-XXXXXX", base);
-    if (mkdtemp(c->directory))
-        return DT_OK;
-    int why = errno;
-    c->directory[0] = '\0';
-    return dt_fail(err, DT_E_CANT_CREATE, "a private directory in %s: %s: set TMPDIR", base,
-                   strerror(why));
-}
-
-static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-static void
-remove_directory(struct cluster *c)
-{
-    if (c->directory[0] &&
-        nftw(c->directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
-        dt_log(DT_LOG_WARNING, "%s could not be removed: %s", c->directory, strerror(errno));
-    c->directory[0] = '\0';
-}
 
 /* psd stands beside this program (build), in ../sbin (installed), or in PATH. */
 static enum dt_status
@@ -80,6 +43,7 @@ cluster_create(const struct settings *s, struct cluster **out, struct dt_error *
     if (!c)
         return dt_fail(err, DT_E_NO_MEMORY, "private cluster: memory is short");
     c->s = s;
+    c->directory.lock = -1;
     c->n_ps = algorithm_needs_ps(settings_algorithm(s)) ? (unsigned)s->ps_tasks : 0;
     c->n_workers = (unsigned)s->workers;
     c->ps = calloc(c->n_ps ? c->n_ps : 1, sizeof(*c->ps));
@@ -92,7 +56,7 @@ cluster_create(const struct settings *s, struct cluster **out, struct dt_error *
     if (r == DT_OK)
         r = find_programs(c, err);
     if (r == DT_OK)
-        r = make_directory(c, err);
+        r = cluster_dir_create(&c->directory, err);
     if (r != DT_OK) {
         cluster_destroy(c);
         return r;
@@ -186,7 +150,7 @@ cluster_stop(struct cluster *c)
     /* After a good end psd --once ends by itself. */
     if (c->code != 0 || !children_wait(c->ps, c->n_ps, CLUSTER_PSD_STOP_MS))
         children_stop(c->ps, c->n_ps, SIGTERM, CLUSTER_PSD_STOP_MS);
-    remove_directory(c);
+    cluster_dir_remove(&c->directory);
 }
 
 enum dt_status

@@ -10,6 +10,7 @@
 
 #include "proto/base/buffer.h"
 #include "worker/cli/child.h"
+#include "worker/cli/cluster_dir.h"
 #include "worker/cli/report.h"
 #include "worker/cli/settings.h"
 
@@ -41,7 +42,7 @@ struct cluster {
     unsigned n_workers;
     struct child *ps;               /* owned */
     struct cluster_worker *workers; /* owned */
-    char directory[128];            /* "": none */
+    struct cluster_dir directory;   /* owned */
     char self[4096];                /* this program */
     char psd[4096];                 /* the psd program */
     bool started; /* a worker has done a step: from here on losses are the job's affair */

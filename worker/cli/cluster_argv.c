@@ -43,8 +43,8 @@ bool
 cluster_argv_psd(struct cluster_argv *a, const struct cluster *c, unsigned index)
 {
     cluster_argv_add(a, "psd");
-    cluster_argv_add(a, "--listen=ipc://%s/ps%u.sock", c->directory, index);
-    cluster_argv_add(a, "--private-dir=%s", c->directory);
+    cluster_argv_add(a, "--listen=ipc://%s/ps%u.sock", c->directory.path, index);
+    cluster_argv_add(a, "--private-dir=%s", c->directory.path);
     cluster_argv_add(a, "--once");
     cluster_argv_add(a, "--log-level=%s", log_level(c->s, false));
     return !a->failed;
@@ -56,7 +56,7 @@ add_ps(struct cluster_argv *a, const struct cluster *c)
     struct dt_buffer list = {0};
 
     for (unsigned i = 0; i < c->n_ps; i++)
-        dt_buffer_printf(&list, "%sipc://%s/ps%u.sock", i ? "," : "", c->directory, i);
+        dt_buffer_printf(&list, "%sipc://%s/ps%u.sock", i ? "," : "", c->directory.path, i);
     cluster_argv_add(a, "--ps=%s", dt_buffer_str(&list));
     cluster_argv_add(a, "--job=%s", CLUSTER_JOB);
     a->failed |= list.failed;

@@ -20,7 +20,7 @@ cluster_of(int argc, char **argv)
     cr_assert_eq(dt_options_init(settings_run, &settings, &err), DT_OK, "%s", err.text);
     cr_assert_eq(dt_options_parse(settings_run, &settings, argc, argv, NULL, &err), DT_OK, "%s",
                  err.text);
-    snprintf(c.directory, sizeof(c.directory), "/tmp/d");
+    snprintf(c.directory.path, sizeof(c.directory.path), "/tmp/d");
     return c;
 }
 
