@@ -3,22 +3,31 @@
  */
 #include "proto/base/finite.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "proto/base/clones.h"
 
-/* NaN and Inf are the numbers whose exponent bits are all set. */
-DT_CLONED bool
-dt_is_finite(const void *g, size_t n)
+/* Without their signs, numbers are in the order of their bits: finite ones, Inf, NaN. */
+DT_CLONED float
+dt_largest(const void *g, size_t n)
 {
-    const uint32_t exponent = 0x7f800000;
-    uint32_t bad = 0, bits;
+    int32_t most = 0, bits;
+    float largest;
     size_t i;
 
     for (i = 0; i < n; i++) {
         memcpy(&bits, (const char *)g + i * sizeof(bits), sizeof(bits));
-        bad |= (bits & exponent) == exponent;
+        bits &= INT32_MAX;
+        most = bits > most ? bits : most;
     }
-    return !bad;
+    memcpy(&largest, &most, sizeof(largest));
+    return largest;
+}
+
+bool
+dt_is_finite(const void *g, size_t n)
+{
+    return isfinite(dt_largest(g, n));
 }

@@ -9,5 +9,7 @@
 
 /* No NaN and no Inf among the n float32 at g, which may be unaligned. Pure; any thread. */
 bool dt_is_finite(const void *g, size_t n);
+/* The largest magnitude among them, 0 where n is 0; Inf or NaN where there is one. Pure; any thread. */
+float dt_largest(const void *g, size_t n);
 
 #endif

@@ -155,3 +155,18 @@ racy_decay(float *out, const void *g, const float *w, float l2, size_t n)
     for (i = 0; i < n; i++)
         out[i] = own(g, i) + l2 * racy_load(&w[i]);
 }
+
+/* The difference of what is not finite with itself is a NaN, and stays one in the sum. */
+bool
+racy_is_finite(const float *x, size_t n)
+{
+    float zero = 0;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        float value = racy_load(&x[i]);
+
+        zero += value - value;
+    }
+    return zero == 0;
+}

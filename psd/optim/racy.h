@@ -10,6 +10,7 @@
 #ifndef PSD_OPTIM_RACY_H
 #define PSD_OPTIM_RACY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "psd/optim/kernels.h"
@@ -28,6 +29,9 @@ void racy_add(float *w, const void *g, size_t n);
 void racy_assign(float *w, const void *g, size_t n);
 /* As kernel_decay with a gradient of one's own: only w is read while others write it. */
 void racy_decay(float *out, const void *g, const float *w, float l2, size_t n);
+
+/* No NaN and no Inf, so far as one can see. */
+bool racy_is_finite(const float *x, size_t n);
 
 /* One number that several threads use: a slot of one element. */
 float racy_load(const float *x);

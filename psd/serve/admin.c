@@ -198,7 +198,7 @@ write_job(const struct shard *shard, const struct control_job *job, const struct
 {
     const struct job *j = job->view->job;
 
-    dt_write_map(b, 9);
+    dt_write_map(b, 10);
     dt_write_str(b, "name");
     dt_write_str(b, j->name);
     dt_write_str(b, "state");
@@ -213,6 +213,8 @@ write_job(const struct shard *shard, const struct control_job *job, const struct
     status_counters(j, b);
     dt_write_str(b, "sets");
     write_sets(job, b);
+    dt_write_str(b, "nonfinite");
+    nonfinite_write(job, b);
     dt_write_str(b, "members");
     write_members(shard, job, b);
     dt_write_str(b, "waiting");

@@ -26,6 +26,7 @@ job_free(struct shard *shard, struct control_job *job)
     job_shared_destroy(job->shared);
     free(job->workers);
     free(job->sets);
+    free(job->nonfinite);
     free(job);
 }
 

@@ -62,6 +62,8 @@ struct control_job {
     bool set_under_way;   /* shards are agreeing on a change */
     uint32_t n_sets;
     struct control_set *sets; /* owned; the operator's last changes, CONTROL_MAX_SETS at most */
+    uint32_t n_nonfinite;
+    struct nonfinite_report *nonfinite; /* owned; one a variable */
 };
 
 struct control {
@@ -121,6 +123,10 @@ void control_refuse_waits(struct control_job *job, enum dt_status status, const 
                           struct outbox *out);
 /* set.c: is the variable here, with a rate, and is it meant? */
 bool set_concerns(const struct control_set *set, const struct variable *v);
+/* A shard's report: logged and kept, the first of each variable. nonfinite.c */
+void control_nonfinite(struct shard *shard, const struct mail *report);
+/* Appends ADMIN_STATUS's "nonfinite" of the job, at most 256. */
+void nonfinite_write(const struct control_job *job, struct dt_buffer *body);
 /* lease.c: leases, start-timeout. */
 void control_tick(struct shard *shard, int64_t now, struct outbox *out);
 

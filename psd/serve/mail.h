@@ -30,6 +30,7 @@ enum mail_type {
     MAIL_HOLD,        /* rounds from `step` on stay open; answers the highest version seen */
     MAIL_SET,         /* the operator's change, and rounds go on */
     MAIL_ROUND_LATE,  /* shard k to 0: rank hangs at `step` (round-timeout) */
+    MAIL_NONFINITE,   /* shard k to 0: a variable has got NaN or Inf */
     N_MAIL_TYPES
 };
 
@@ -38,6 +39,14 @@ struct control_set {                /* a change of a setting by the operator; se
     char variable[DT_MAX_NAME + 1]; /* lr: "" is for all */
     double value;
     uint64_t from; /* the step from which on it counts */
+};
+
+struct nonfinite_report { /* of a variable: the first that was found */
+    char variable[DT_MAX_NAME + 1];
+    char slot[24];  /* "": in its values */
+    uint32_t rank;  /* whose gradient was the largest of those before it was found */
+    double largest; /* its largest magnitude */
+    uint64_t step;  /* when it was found */
 };
 
 struct mail {
@@ -57,6 +66,7 @@ struct mail {
     struct job_shared *shared; /* borrowed */
     enum job_state state;
     struct control_set set;
+    struct nonfinite_report nonfinite;
     enum dt_status status; /* ack */
     uint32_t n_body;
     struct dt_buffer body; /* owned */

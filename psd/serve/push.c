@@ -2,6 +2,7 @@
  * push.c - PUSH and PUSHPULL. The unit is the message: everything is checked before anything is
  * applied. Runs on the home shard of the slices.
  */
+#include <math.h>
 #include <string.h>
 
 #include "proto/base/finite.h"
@@ -14,6 +15,7 @@ struct checked { /* a push that may be applied */
     struct dt_data data;
     struct slice *slices[DT_MAX_ITEMS];
     bool repeated[DT_MAX_ITEMS]; /* came before: its fate is told again */
+    float largest[DT_MAX_ITEMS]; /* magnitude of each gradient */
     bool abstain;
 };
 
@@ -37,12 +39,13 @@ check_shape(const struct call *c, const struct checked *p, const char **text)
 }
 
 static enum dt_status
-check_finite(const struct call *c, const struct checked *p, const char **text)
+check_finite(const struct call *c, struct checked *p, const char **text)
 {
     uint32_t i;
 
     for (i = 0; i < c->req->n_frames; i++) {
-        if (!dt_is_finite(c->req->frames[i].p, p->slices[i]->n)) {
+        p->largest[i] = dt_largest(c->req->frames[i].p, p->slices[i]->n);
+        if (!isfinite(p->largest[i])) {
             *text = "NaN or Inf in the gradient";
             return DT_R_NOT_FINITE;
         }
@@ -160,6 +163,7 @@ push_slice(struct call *c, struct checked *p, uint32_t i, struct dt_data_result 
         .weight = p->data.weight,
         .count = p->data.count,
         .gradient = p->abstain ? NULL : c->req->frames[i].p,
+        .largest = p->abstain ? 0 : p->largest[i],
     };
     bool failed;
 

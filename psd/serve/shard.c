@@ -123,6 +123,11 @@ shard_mail(struct shard *shard, struct mail *m, int64_t now, struct outbox *out)
         mail_destroy(m);
         return;
     }
+    if (m->type == MAIL_NONFINITE) {
+        control_nonfinite(shard, m);
+        mail_destroy(m);
+        return;
+    }
     if (m->ack) {
         pending_acknowledge(shard, m, now, out);
         mail_destroy(m);
@@ -307,6 +312,7 @@ shard_tick(struct shard *shard, int64_t now, struct outbox *out)
     check_sessions(shard, now);
     shard_flush(shard, out);
     untaken_tick(shard);
+    nonfinite_tick(shard, out);
     if (shard->stopping) {
         repeat_goodbye(shard, now, out);
         return;

@@ -120,6 +120,9 @@ view_is_ssp(const struct view *v)
     return v->job->params.consistency == DT_SSP;
 }
 
+/* Tells shard 0 of slices that hold NaN or Inf. nonfinite.c */
+void nonfinite_tick(struct shard *shard, struct outbox *out);
+
 /* Close what is due: every open round of the job that membership now allows, and wake who waits. */
 void view_settle(struct shard *shard, struct view *view, struct outbox *out);
 

@@ -77,6 +77,7 @@ struct job {
     uint32_t n_variables;
     struct variable *variables; /* owned */
     uint32_t n_slices;          /* at home here */
+    bool has_nonfinite;         /* nonfinite.h: some of them, since this was set to false */
 };
 
 struct job *job_create(uint64_t id, const char *name, const struct dt_job_params *params,

@@ -197,6 +197,7 @@ take(struct slice *s, struct job *job, struct push_row *row, const struct push *
         return DT_FATE_NONE;
     }
     row->in_step = p->version + 1;
+    nonfinite_push(&s->nonfinite, p->rank, p->largest);
     if (job->params.deterministic)
         accumulator_release(&s->round, s->n, lowest_missing(s, job));
     return store_fate(row, p, DT_FATE_ACCUMULATED, slice_version(s));
@@ -237,7 +238,7 @@ optimizer_now(const struct slice *s, const struct job *job, struct optimizer *ch
 /* One update by the variable's optimizer; `b` comes from writable() and becomes the values. `staleness`: updates
  * since the pull behind the gradient. */
 static void
-update(struct slice *s, const struct job *job, struct dt_block *b, const void *gradient,
+update(struct slice *s, struct job *job, struct dt_block *b, const void *gradient,
        uint64_t staleness)
 {
     struct optimizer changed;
@@ -250,19 +251,23 @@ update(struct slice *s, const struct job *job, struct dt_block *b, const void *g
     else
         optimizer_apply(o, b->data, s->values->data, slots, gradient, s->n, slice_version(s));
     replace_values(s, b);
+    nonfinite_update(s, job, slice_version(s) + 1, setting_step(s, job));
 }
 
 /* Locking none: in place, while other shards do the same. Returns the version that it made. */
 static uint64_t
-update_racy(struct slice *s, const struct job *job, const void *gradient)
+update_racy(struct slice *s, struct job *job, const void *gradient)
 {
     struct optimizer changed;
     float *slots[OPTIMIZER_MAX_SLOTS] = {NULL};
+    uint64_t version;
 
     slot_data(s, slots);
     optimizer_apply_racy(optimizer_now(s, job, &changed), s->values->data, slots, gradient, s->n,
                          slice_version(s));
-    return atomic_fetch_add_explicit(&s->shared->version, 1, memory_order_relaxed) + 1;
+    version = atomic_fetch_add_explicit(&s->shared->version, 1, memory_order_relaxed) + 1;
+    nonfinite_update(s, job, version, setting_step(s, job));
+    return version;
 }
 
 /* Synchronous: any past version. Asynchronous: one that is more than max_staleness updates old. */
@@ -288,6 +293,8 @@ apply_at_once(struct slice *s, struct job *job, struct push_row *row, const stru
 {
     struct dt_block *b;
 
+    if (p->gradient)
+        nonfinite_push(&s->nonfinite, p->rank, p->largest);
     if (p->gradient && s->shared) {
         *version = update_racy(s, job, p->gradient);
     } else if (p->gradient) {

@@ -18,6 +18,7 @@
 #include "psd/store/accumulator.h"
 #include "psd/store/declared.h"
 #include "psd/store/membership.h"
+#include "psd/store/nonfinite.h"
 
 struct variable;
 struct job;
@@ -42,6 +43,7 @@ struct slice {
     struct dt_block *values;                     /* a reference; shared with replies */
     struct dt_block *slots[OPTIMIZER_MAX_SLOTS]; /* references */
     struct accumulator round;
+    struct nonfinite nonfinite;
     uint32_t n_rows;
     struct push_row *rows; /* owned; by rank */
     void *waiters;         /* for the layer above: the requests parked on this slice */
@@ -79,6 +81,7 @@ struct push { /* one worker's gradient for one slice */
     uint64_t weight;
     uint32_t count;
     const void *gradient; /* borrowed, unaligned; NULL: abstain */
+    float largest;        /* magnitude in it */
 };
 
 /* Take a gradient into the open round; in an asynchronous job apply it at once (fate APPLIED). Returns its fate; *version is the slice's version now.

@@ -110,6 +110,21 @@ print_set(const json_t *set, FILE *out)
     fprintf(out, " from step %lld on\n", body_number(set, "step"));
 }
 
+/* NaN or Inf in a variable. */
+static void
+print_nonfinite(const json_t *n, FILE *out)
+{
+    const char *slot = body_text(n, "slot");
+
+    fputs("  ", out);
+    print_clean(body_text(n, "variable"), out);
+    fprintf(out,
+            ": NaN or Inf in its %s%s, found at step %lld after a gradient of up to %.3g from rank "
+            "%lld\n",
+            slot[0] ? "slot " : "values", slot, body_number(n, "step"),
+            json_number_value(json_object_get(n, "largest")), body_number(n, "rank"));
+}
+
 static void
 print_job(const json_t *job, FILE *out)
 {
@@ -130,6 +145,8 @@ print_job(const json_t *job, FILE *out)
     fputc('\n', out);
     list = json_object_get(job, "sets");
     json_array_foreach(list, i, v) print_set(v, out);
+    list = json_object_get(job, "nonfinite");
+    json_array_foreach(list, i, v) print_nonfinite(v, out);
     list = json_object_get(job, "members");
     json_array_foreach(list, i, v) print_member(v, out);
     list = json_object_get(job, "waiting");

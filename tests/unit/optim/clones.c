@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/base/finite.h"
 #include "psd/optim/kernels_ref.h"
 #include "samples.h"
 
@@ -45,7 +46,7 @@ union kernel {
     void (*add)(float *out, const float *w, const void *g, size_t n);
     void (*add_damped)(float *out, const float *w, const void *g, float divisor, size_t n);
     void (*assign)(float *out, const void *g, size_t n);
-    bool (*is_finite)(const void *g, size_t n);
+    float (*largest)(const void *g, size_t n);
 };
 
 static bool
@@ -376,20 +377,22 @@ Test(clones, ftrl)
     compare_with_slots("kernel_ftrl", run_ftrl);
 }
 
-Test(clones, is_finite)
+Test(clones, largest)
 {
     union kernel k[MAX_CLONES];
-    unsigned n_clones = find_clones("dt_is_finite", k), c;
+    unsigned n_clones = find_clones("dt_largest", k), c;
     float *x = samples(5, 1003);
     size_t i;
 
     for (c = 0; c < n_clones; c++) {
-        cr_assert(k[c].is_finite(x, 1003));
+        cr_assert_eq(k[c].largest(x, 1003), dt_largest(x, 1003));
         for (i = 0; i < 1003; i++) {
             float kept = x[i];
 
             memset(&x[i], 0xff, sizeof(x[i])); /* a NaN */
-            cr_assert_not(k[c].is_finite(x, 1003), "clone %u, place %zu", c, i);
+            cr_assert(isnan(k[c].largest(x, 1003)), "clone %u, place %zu", c, i);
+            x[i] = -1e30f;
+            cr_assert_eq(k[c].largest(x, 1003), 1e30f, "clone %u, place %zu", c, i);
             x[i] = kept;
         }
     }

@@ -393,6 +393,9 @@ Test(kernels, the_largest_and_smallest_numbers_are_finite)
     const float x[] = {FLT_MAX, -FLT_MAX, FLT_MIN, 1e-45f, -1e-45f, 0, -0.0f, 1};
 
     cr_assert(dt_is_finite(x, sizeof(x) / sizeof(x[0])));
+    cr_assert_eq(dt_largest(x, 8), FLT_MAX);
+    cr_assert_eq(dt_largest(x + 3, 4), 1e-45f);
+    cr_assert_eq(dt_largest(x, 0), 0);
 }
 
 Test(kernels, nothing_to_do_needs_no_memory)

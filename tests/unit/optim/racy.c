@@ -38,6 +38,24 @@ same_bits(const char *rule, const struct optimizer_param *params, size_t n)
     free(w);
 }
 
+Test(racy, a_number_that_is_not_finite_is_found_in_any_place)
+{
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    float x[9] = {1, -1, 3e38f, -3e38f, 0, 1e-45f, 2, 3, 4};
+    unsigned i, k;
+
+    cr_assert(racy_is_finite(x, 9) && racy_is_finite(x, 0));
+    for (i = 0; i < 9; i++) {
+        float kept = x[i];
+
+        for (k = 0; k < 3; k++) {
+            x[i] = bad[k];
+            cr_assert_not(racy_is_finite(x, 9), "%g at %u", (double)bad[k], i);
+        }
+        x[i] = kept;
+    }
+}
+
 Test(racy, alone_each_rule_gives_the_bits_of_its_twin)
 {
     static const struct optimizer_param lr[] = {{"lr", .1f}, {NULL, 0}}, none[] = {{NULL, 0}};
