@@ -55,6 +55,7 @@ declared_charge(const struct dt_declaration *decls, uint32_t n, const struct dec
 
 struct loads { /* while homes are chosen */
     uint64_t bytes[DT_MAX_SHARDS];
+    uint64_t left; /* bytes of the slices that have no home yet */
     uint32_t last; /* home of the slice before */
 };
 
@@ -70,12 +71,15 @@ least_loaded(const uint64_t *load, uint32_t n)
     return best;
 }
 
+/* A shard that has nothing yet is not begun for less than together_bytes. */
 static uint32_t
 next_home(const struct loads *l, const struct declared_place *where)
 {
     uint32_t least = least_loaded(l->bytes, where->n_shards);
 
-    return l->bytes[l->last] < l->bytes[least] + where->together_bytes ? l->last : least;
+    if (l->bytes[l->last] < l->bytes[least] + where->together_bytes)
+        return l->last;
+    return l->bytes[least] == 0 && l->left < where->together_bytes ? l->last : least;
 }
 
 static bool
@@ -89,8 +93,11 @@ choose_homes(struct declared_variable *v, struct loads *l, const struct declared
     for (i = 0; i < v->n_slices; i++) {
         if (i == 0 || !where->whole)
             l->last = next_home(l, where);
+        uint64_t bytes = dt_slice_elements(v->elements, i) * sizeof(float);
+
         v->homes[i] = (uint8_t)l->last;
-        l->bytes[l->last] += dt_slice_elements(v->elements, i) * sizeof(float);
+        l->bytes[l->last] += bytes;
+        l->left -= bytes;
     }
     return true;
 }
@@ -134,12 +141,23 @@ share_slices(struct declared_variable *v, struct dt_pool *pool)
     return true;
 }
 
+static uint64_t
+bytes_of(const struct dt_declaration *decls, uint32_t n, uint32_t task)
+{
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    for (i = 0; i < n; i++)
+        bytes += decls[i].task == task ? dt_declaration_elements(&decls[i]) * sizeof(float) : 0;
+    return bytes;
+}
+
 struct declared *
 declared_create(const struct dt_declaration *decls, uint32_t n, const struct declared_place *where,
                 struct dt_pool *pool)
 {
     struct declared *d = calloc(1, sizeof(*d) + n * sizeof(d->variables[0]));
-    struct loads loads = {{0}, 0};
+    struct loads loads = {.left = bytes_of(decls, n, where->task)};
     uint32_t i;
 
     if (!d)

@@ -54,8 +54,8 @@ uint64_t declared_charge(const struct dt_declaration *decls, uint32_t n,
                          const struct declared_place *where);
 /* Copy `n` declarations and choose homes for those of the task, or make the shared slices out of `pool`. A slice stays
  * with the one before it while their shard has less than together_bytes more than the one with the least: small
- * variables then share a message. Else it goes to the one with the least, the lowest index on a tie. NULL when memory
- * is short. */
+ * variables then share a message. Else it goes to the one with the least, the lowest index on a tie; but a shard that has
+ * nothing yet is not begun for less than together_bytes. NULL when memory is short. */
 struct declared *declared_create(const struct dt_declaration *decls, uint32_t n,
                                  const struct declared_place *where, struct dt_pool *pool);
 void declared_destroy(struct declared *d);

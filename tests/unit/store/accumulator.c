@@ -83,6 +83,27 @@ Test(accumulator, small_slices_stay_together)
     declared_destroy(d);
 }
 
+Test(accumulator, no_shard_is_begun_for_little)
+{
+    static const uint64_t left[] = {122, 123}; /* 508 and 512 bytes behind the large variable */
+    struct dt_declaration decls[4];
+    struct declared *d;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        declare(&decls[0], "large", 1000, 0);
+        declare(&decls[1], "b", 5, 0);
+        declare(&decls[2], "elsewhere", 1000, 1);
+        declare(&decls[3], "c", left[i], 0);
+        d = declared_create(decls, 4,
+                            &(struct declared_place){.n_shards = 2, .together_bytes = 512}, NULL);
+        cr_assert_not_null(d);
+        cr_expect_eq(d->variables[0].homes[0], 0);
+        cr_expect_eq(d->variables[1].homes[0], i);
+        cr_expect_eq(d->variables[3].homes[0], i);
+        declared_destroy(d);
+    }
+}
+
 Test(accumulator, homes_are_least_bytes_then_lowest_index)
 {
     struct dt_declaration decls[3];
