@@ -5,16 +5,26 @@ import struct
 import numpy
 
 
-def load(path):
+def read(path):
+    """The header and all bytes behind it."""
     with open(path, "rb") as f:
         data = f.read()
     (size,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
+    return json.loads(data[8:8 + size]), data[8 + size:]
+
+
+def step(path):
+    """The step that the values are of."""
+    return int(read(path)[0]["__metadata__"]["step"])
+
+
+def load(path):
+    header, data = read(path)
     tensors = {}
     for name, t in header.items():
         if name != "__metadata__":
             begin, end = t["data_offsets"]
-            tensors[name] = numpy.frombuffer(data[8 + size + begin:8 + size + end], "<f4").reshape(t["shape"])
+            tensors[name] = numpy.frombuffer(data[begin:end], "<f4").reshape(t["shape"])
     return tensors
 
 

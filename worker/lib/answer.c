@@ -138,6 +138,7 @@ answer_data(struct message *m, struct dt_head *head, const struct dt_message *me
         return false;
     }
     take_data(m, &r, message);
+    stepwise_answered(m->handle, m->whole);
     return true;
 }
 

@@ -78,11 +78,27 @@ connection_reconnect(struct connection *c, int64_t now)
     return false;
 }
 
+/* What the next forward pass needs first: m before the first that waits of a later variable of its step. */
+static struct message *
+overtaken(const struct connection *c, const struct message *m)
+{
+    struct message *late = c->unsent;
+
+    while (late && (late->handle != m->handle || late->whole <= m->whole))
+        late = late->next;
+    return late;
+}
+
 void
 connection_add(struct connection *c, struct message *m)
 {
-    DL_APPEND(c->list, m);
-    if (!c->unsent)
+    struct message *late = overtaken(c, m);
+
+    if (late)
+        DL_PREPEND_ELEM(c->list, late, m);
+    else
+        DL_APPEND(c->list, m);
+    if (c->unsent == late)
         c->unsent = m;
 }
 

@@ -1,7 +1,8 @@
 /*
  * connection.h - one DEALER to one shard of one ps task: session, outstanding messages, window. Private.
  *
- * Messages are sent in the order in which they were added and stay in the list until their final reply.
+ * Messages are sent in the order in which they were added, those of a step given one by one in the order of variables
+ * as far as they have not been sent yet; they stay in the list until their final reply.
  * At most `window` of them that are not parked, and window_bytes of payload, are under way; one
  * message may always go when nothing else is.
  */

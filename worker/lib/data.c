@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 struct split { /* the messages that are being filled: one a shard of each ps task */
     struct dtw_client *client;
@@ -169,6 +170,7 @@ add_clock(struct split *s)
     m = message_create(client->tasks[0].shards[0], DT_OP_CLOCK, 0);
     if (!m)
         return false;
+    m->whole = UINT32_MAX; /* it comes last */
     client->n_batches += s->request->count;
     m->step = client_is_sync(client) ? client->last_pushed + 1 : client->n_batches;
     handle_add(s->handle, m);
@@ -211,6 +213,19 @@ add_whole(struct split *s, uint32_t index)
     return true;
 }
 
+/* All messages of the handle that are not handed over yet are those of one variable. */
+static void
+mark_messages(const struct dtw_handle *h, uint32_t whole)
+{
+    struct message *m;
+
+    DL_FOREACH(h->messages, m)
+    {
+        m->whole = whole;
+        h->stepwise->n_unanswered[whole]++;
+    }
+}
+
 bool
 data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient)
 {
@@ -228,7 +243,9 @@ data_add_variable(struct dtw_handle *h, uint32_t index, const float *gradient)
 
     if (gradients) {
         gradients[index] = gradient;
-        added = add_whole(&s, index) && (step->n_left > 0 || add_clock(&s));
+        added = add_whole(&s, index);
+        mark_messages(h, index);
+        added = added && (step->n_left > 0 || add_clock(&s));
     }
     free((void *)gradients);
     return added;

@@ -38,8 +38,9 @@ struct message {
     bool in_flight; /* holds a place in the window */
     bool parked;
     uint64_t out_bytes, in_bytes; /* payload */
-    struct dt_buffer body;        /* owned: control messages */
-    uint64_t step;                /* JOIN, LEAVE, CLOCK, WAIT_STEP, SET */
+    uint32_t whole;        /* of a step given one by one: its variable; a smaller one goes first */
+    struct dt_buffer body; /* owned: control messages */
+    uint64_t step;         /* JOIN, LEAVE, CLOCK, WAIT_STEP, SET */
     struct dt_init_done init_done;
     uint64_t counter, weight; /* PUSH, PUSHPULL */
     uint64_t clock;           /* the same, and CLOCK: ssp */

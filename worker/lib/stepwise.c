@@ -1,6 +1,7 @@
 /*
- * stepwise.c - dtw_step_begin, dtw_step_gradient: what is computed last is sent while the rest is being
- * computed. The handle counts one answer more than it has messages until the last gradient came. Any thread.
+ * stepwise.c - dtw_step_begin, dtw_step_gradient, dtw_wait_variable: what is computed first is sent while the rest is
+ * being computed, and what has come is used while the rest is coming. The handle counts one answer more than it has
+ * messages until the last gradient came. Any thread.
  */
 #include "worker/lib/stepwise.h"
 
@@ -19,6 +20,7 @@ stepwise_destroy(struct stepwise *s)
         return;
     free((void *)s->values);
     free(s->given);
+    free(s->n_unanswered);
     free(s);
 }
 
@@ -43,7 +45,8 @@ create(const struct dtw_client *client, const struct data_request *r)
     s->n_left = n;
     s->values = calloc(n, sizeof(*s->values));
     s->given = calloc(n, sizeof(*s->given));
-    if (!s->values || !s->given) {
+    s->n_unanswered = calloc(n, sizeof(*s->n_unanswered));
+    if (!s->values || !s->given || !s->n_unanswered) {
         stepwise_destroy(s);
         return NULL;
     }
@@ -161,6 +164,73 @@ dtw_step_gradient(struct dtw_handle *handle, unsigned index, const float *gradie
     if (status != DTW_OK)
         return status;
     status = give(handle, index, gradient, err);
+    client_exit(client);
+    return status;
+}
+
+void
+stepwise_answered(struct dtw_handle *h, uint32_t whole)
+{
+    struct stepwise *s = h->stepwise;
+
+    if (!s || whole >= h->client->declared.n_wholes)
+        return;
+    s->n_unanswered[whole]--;
+    if (s->n_waiting > 0 && s->n_unanswered[whole] == 0)
+        driver_news(&h->client->driver);
+}
+
+struct awaited {
+    const struct dtw_handle *handle;
+    uint32_t whole;
+};
+
+static bool
+has_come(const struct dtw_client *client, const void *arg)
+{
+    const struct awaited *a = arg;
+    const struct stepwise *s = a->handle->stepwise;
+
+    (void)client;
+    return a->handle->finished || (s->given[a->whole] && s->n_unanswered[a->whole] == 0);
+}
+
+/* Lock held. */
+static enum dtw_status
+wait_variable(struct dtw_handle *h, uint32_t index, int64_t deadline_ms, struct dtw_error *err)
+{
+    struct awaited a = {h, index};
+    enum wait_end end;
+
+    h->stepwise->n_waiting++;
+    end = driver_wait(h->client, has_come, &a, deadline_ms, true);
+    h->stepwise->n_waiting--;
+    if (end == WAIT_TIMEOUT)
+        return client_error(err, DTW_PENDING, "not complete yet");
+    if (end == WAIT_INTERRUPTED)
+        return client_error(err, DTW_INTERRUPTED, "interrupted");
+    return h->status == DTW_OK ? DTW_OK : client_error(err, h->status, "%s", h->text);
+}
+
+enum dtw_status
+dtw_wait_variable(struct dtw_handle *handle, unsigned index, int64_t timeout_ms,
+                  struct dtw_error *err)
+{
+    struct dtw_client *client = handle ? handle->client : NULL;
+    enum dtw_status status;
+
+    if (!handle || !handle->stepwise)
+        return client_error(err, DTW_INVALID, "no handle of dtw_step_begin");
+    if (index >= client->declared.n_wholes)
+        return client_error(err, DTW_INVALID, "no such variable");
+    status = client_enter_forked_only(client, err);
+    if (status != DTW_OK)
+        return status;
+    if (handle->stepwise->given[index] || handle->finished)
+        status = wait_variable(handle, index, dt_deadline(dt_now_ms(), timeout_ms), err);
+    else
+        status = client_error(err, DTW_INVALID, "variable %s: its gradient is missing",
+                              client->declared.wholes[index].name);
     client_exit(client);
     return status;
 }

@@ -89,7 +89,7 @@ exchange_push_pull(struct loop *l, const struct loop_batch *batch, struct dtw_re
     const float *const *g = batch->n_rows > 0 ? (const float *const *)l->gradients : NULL;
     unsigned count = batch->n_batches;
 
-    if (l->under_way)
+    if (l->overlap.handle)
         return overlap_finish(l, r);
     /* psd sums count * (lr_k * g_k): a rank's rate counts once, however many replicas made its gradient */
     if (l->plan.algorithm->has_rank_rates && count > 1)

@@ -34,6 +34,17 @@ extern const struct loop_exchange loop_exchange_async;
 extern const struct loop_exchange loop_exchange_elastic;
 extern const struct loop_exchange loop_exchange_elastic_sync;
 
+/* loop_compute.c: the gradients of the next window, T batches. LOOP_RUNNING: l->gradients hold what is to be pushed, or it is
+ * under way; with no step in `batch` there is nothing, begin anew. */
+enum loop_end loop_compute(struct loop *l, struct loop_batch *batch);
+/* loop_over.c: exchange what a window has brought, and see how the loop goes on. */
+enum loop_end loop_over(struct loop *l, const struct loop_batch *batch);
+void loop_account(struct loop *l, uint64_t before); /* the step went from `before` to l->step */
+enum loop_end loop_end_of(struct loop *l, enum dtw_status s);
+enum loop_end loop_not_finite(struct loop *l);
+/* What the training has made: the centre where there is one. */
+const float *const *loop_shown(const struct loop *l);
+
 /* loop_exchange.c: what they have in common. exchange_fill is a dtw_init_fn of a loop. */
 enum dtw_status exchange_declare(struct loop *l);
 void exchange_fill(void *arg, unsigned index, float *values, uint64_t n);
@@ -57,6 +68,17 @@ bool exchange_async_waited(struct loop *l);
 /* loop_async.c: has the job's stop step come? */
 bool exchange_async_stopped(const struct loop *l);
 
+struct overlap {                             /* --overlap */
+    struct dtw_handle *handle;               /* the exchange that is under way; NULL: none */
+    enum dtw_status status;                  /* of its gradient so far */
+    uint64_t weight;                         /* of the one that is planned; 0: none */
+    unsigned count;                          /* likewise */
+    bool is_coming;                          /* all gradients are given, */
+    struct loop_batch batch;                 /* which this was, */
+    uint32_t n_come;                         /* and the values of so many variables are here, */
+    const float *point[MODEL_MAX_VARIABLES]; /* the others on their way to them */
+};
+
 struct loop {
     struct loop_plan plan;
     const struct loop_exchange *exchange;
@@ -73,8 +95,8 @@ struct loop {
     struct batches *batches; /* owned */
     uint64_t step;
     bool have_values;
-    struct dtw_handle *under_way; /* --overlap: the exchange whose gradient is being computed */
-    enum dtw_status under_way_status;
+    struct overlap overlap;
+    bool went_on; /* false: the gradient was given up for what came of the exchange before it */
     bool stopped_by_all;  /* the job's stop step has come */
     uint64_t rows_due;    /* own rows of the steps that are over */
     uint64_t rows_taken;  /* of these: in a push that was taken */

@@ -185,17 +185,47 @@ model_check_data(const struct model *m, const struct dataset *data, struct dt_er
     return DT_OK;
 }
 
+static bool
+need_all(struct model *m)
+{
+    bool go_on = true;
+
+    for (uint32_t i = 0; !m->rule->needs_by_layer && i < m->n_variables; i++)
+        go_on = go_on && model_need(m, i);
+    return go_on;
+}
+
 double
 model_gradient(struct model *m, const struct dataset *data, const uint64_t *rows, uint32_t n,
                const float *const *values, float *const *gradients)
 {
     double loss;
 
-    m->told = 0;
+    m->told = m->asked = 0;
+    m->gave_up = false;
+    if (!need_all(m))
+        return NAN;
     loss = m->rule->gradient(m, data, rows, n, values, gradients);
-    for (uint32_t i = 0; gradients && i < m->n_variables; i++)
+    for (uint32_t i = 0; gradients && !m->gave_up && i < m->n_variables; i++)
         model_ready(m, i, loss);
     return loss;
+}
+
+void
+model_on_need(struct model *m, model_need_fn *need, void *arg)
+{
+    m->need = need;
+    m->need_arg = arg;
+}
+
+bool
+model_need(struct model *m, uint32_t variable)
+{
+    if (!m->need || m->asked & (1u << variable))
+        return true;
+    m->asked |= 1u << variable;
+    m->gave_up = !m->need(m->need_arg, variable);
+    return !m->gave_up;
 }
 
 void

@@ -70,6 +70,12 @@ double model_gradient(struct model *m, const struct dataset *data, const uint64_
 typedef void model_ready_fn(void *arg, uint32_t variable, double loss);
 void model_on_ready(struct model *m, model_ready_fn *ready, void *arg);
 
+/* Called once a gradient for each variable before its values are read: networks the first layer first, so that they can
+ * begin before the last layer's values have come; other models in order at the beginning. False: give up; then the loss is
+ * NaN, and gradients and model_on_ready are left alone. NULL: nobody. */
+typedef bool model_need_fn(void *arg, uint32_t variable);
+void model_on_need(struct model *m, model_need_fn *need, void *arg);
+
 struct model_score {
     double loss;     /* mean over the rows */
     double accuracy; /* share of rows whose largest logit is the label; NAN for toy, linear */

@@ -146,18 +146,29 @@ rectify(float *a, size_t n)
         a[i] = a[i] < 0.0f ? 0.0f : a[i];
 }
 
-/* m->a and m->z := outputs of all layers for the n rows at x. */
-static void
-forward(const struct model *m, const float *x, uint32_t n, const float *const *values)
+static bool
+need_layer(struct model *m, uint32_t layer)
+{
+    return model_need(m, kernel_of(layer)) && model_need(m, bias_of(layer));
+}
+
+/* m->a and m->z := outputs of all layers for the n rows at x. False: the values of one do not come. */
+static bool
+forward(struct model *m, const float *x, uint32_t n, const float *const *values)
 {
     const float *in = x;
 
     for (uint32_t l = 0; l + 1 < m->n_layers; l++) {
+        if (!need_layer(m, l))
+            return false;
         affine(m, l, in, n, values, m->a[l]);
         rectify(m->a[l], (size_t)n * m->width[l + 1]);
         in = m->a[l];
     }
+    if (!need_layer(m, m->n_layers - 1))
+        return false;
     affine(m, m->n_layers - 1, in, n, values, m->z);
+    return true;
 }
 
 /* Gradients of a layer's variables += those of the n rows with inputs `in` and output gradients `d`;
@@ -233,7 +244,8 @@ network_gradient(struct model *m, const struct dataset *data, const uint64_t *ro
     for (uint32_t done = 0, part; done < n; done += part) {
         part = n - done < m->chunk ? n - done : m->chunk;
         model_gather(m, data, rows + done, part);
-        forward(m, m->x, part, values);
+        if (!forward(m, m->x, part, values))
+            return NAN;
         for (uint32_t i = 0; i < part; i++) {
             float *z = m->z + (size_t)i * m->n_classes;
             uint32_t label = data->y[rows[done + i]];
@@ -270,6 +282,7 @@ const struct model_rule model_rule_softmax = {
     .name = "softmax",
     .needs_data = true,
     .prepare = softmax_prepare,
+    .needs_by_layer = true,
     .gradient = network_gradient,
     .score = network_score,
 };
@@ -278,6 +291,7 @@ const struct model_rule model_rule_mlp = {
     .name = "mlp",
     .needs_data = true,
     .takes_layers = true,
+    .needs_by_layer = true,
     .prepare = mlp_prepare,
     .gradient = network_gradient,
     .score = network_score,

@@ -13,8 +13,9 @@
 struct model_rule {
     const char *name;
     bool needs_data;
-    bool takes_layers; /* "name:H1,H2,..." */
-    bool numbers;      /* predicts a number, not a class: no accuracy */
+    bool takes_layers;   /* "name:H1,H2,..." */
+    bool needs_by_layer; /* gradient asks model_need itself */
+    bool numbers;        /* predicts a number, not a class: no accuracy */
     /* Add the variables and make scratch memory. */
     enum dt_status (*prepare)(struct model *m, struct dt_error *err);
     double (*gradient)(struct model *m, const struct dataset *data, const uint64_t *rows,
@@ -36,7 +37,11 @@ struct model {
     struct model_variable variables[MODEL_MAX_VARIABLES];
     model_ready_fn *ready; /* may be NULL */
     void *ready_arg;
-    uint32_t told;  /* one bit a variable: ready was called in this gradient */
+    uint32_t told;       /* one bit a variable: ready was called in this gradient */
+    model_need_fn *need; /* NULL: nobody */
+    void *need_arg;
+    uint32_t asked; /* likewise: need was called */
+    bool gave_up;   /* it said no */
     uint32_t chunk; /* rows that the scratch memory holds */
     float *x;       /* owned; chunk x features: gathered rows */
     float *z;       /* owned; chunk x outputs: logits or predictions, then their gradient */
@@ -69,6 +74,8 @@ double model_row_loss(const float *z, uint32_t n_classes, uint32_t label, double
 void model_row_gradient(float *z, uint32_t n_classes, uint32_t label, double lse, double scale);
 uint32_t model_row_answer(const float *z, uint32_t n_classes);
 
+/* The values of a variable are read from now on. False: give up, the loss is NaN. */
+bool model_need(struct model *m, uint32_t variable);
 /* The gradient of a variable is final. */
 void model_ready(struct model *m, uint32_t variable, double loss);
 

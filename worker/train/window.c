@@ -120,6 +120,12 @@ window_open(struct window *w, float *const *values)
     }
 }
 
+bool
+window_begins_by_variable(const struct window *w)
+{
+    return w->algorithm->lookahead == LOOKAHEAD_NONE && !w->starts[0];
+}
+
 const float *const *
 window_point(struct window *w, float *const *values)
 {

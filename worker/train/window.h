@@ -48,6 +48,8 @@ void window_deinit(struct window *w);
 
 /* The values at the window's start. */
 void window_open(struct window *w, float *const *values);
+/* May its first gradient begin before all values are there? */
+bool window_begins_by_variable(const struct window *w);
 /* Where the next batch's gradient is to be taken: the values, or a point ahead of them. */
 const float *const *window_point(struct window *w, float *const *values);
 /* A batch's mean gradient: into the window, and into the values by the local rule. */

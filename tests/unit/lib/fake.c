@@ -256,6 +256,8 @@ push_slice(struct fake *f, const struct dt_data *m, uint32_t i, const struct dt_
     }
     v->counters[s] = m->counter;
     f->applied++;
+    if (f->n_pushed < FAKE_HELD)
+        f->pushed[f->n_pushed++] = m->items[i].variable - 100;
     for (k = 0; k < n && message->n_frames; k++) {
         float g;
 

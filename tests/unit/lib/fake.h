@@ -105,6 +105,9 @@ struct fake {
     uint32_t most_in_flight;
     uint64_t most_bytes;
     uint64_t left_at;
+    uint32_t
+        pushed[FAKE_HELD]; /* variables of the slices that were pushed first, in order of arrival */
+    uint32_t n_pushed;
     uint64_t last_join;
 };
 

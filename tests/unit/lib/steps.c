@@ -414,6 +414,84 @@ Test(steps, a_slice_larger_than_the_window_goes_alone)
     never_over_the_window(32, 1000);
 }
 
+/* Answers what has come, once `n` pushes have in all. */
+static void
+answer_push(struct fake *f, uint32_t n)
+{
+    fake_wait_seen(f, DT_OP_PUSHPULL, n);
+    fake_release(f);
+}
+
+Test(steps, the_first_variable_goes_first_and_can_be_awaited)
+{
+    static const uint32_t order[] = {1, 0, 0, 0, 1, 1}; /* one was under way */
+    struct fake *f = fake_start(1, NULL);
+    struct dtw_client *client;
+    struct set s = set_create(BIG);
+    struct dtw_handle *h;
+    struct dtw_error err;
+    uint32_t n = 0;
+
+    f->window_bytes = 1000; /* one message at a time */
+    client = fake_ready(f, 2, BIG);
+    pull(client, &s, 0);
+    fake_lock(f);
+    f->slow = true;
+    fake_unlock(f);
+    cr_assert_eq(dtw_step_begin(client, s.v, 1, 1, &h, &err), DTW_OK, "%s", err.text);
+    cr_expect_eq(dtw_wait_variable(h, 0, 0, &err), DTW_INVALID);
+    cr_expect(strstr(err.text, "gradient is missing"), "%s", err.text);
+    cr_assert_eq(dtw_step_gradient(h, 1, s.g[1], &err), DTW_OK, "%s", err.text);
+    fake_wait_seen(f, DT_OP_PUSHPULL, ++n);
+    cr_assert_eq(dtw_step_gradient(h, 0, s.g[0], &err), DTW_OK, "%s", err.text);
+    cr_expect_eq(dtw_wait_variable(h, 2, 0, &err), DTW_INVALID);
+    cr_expect_eq(dtw_wait_variable(h, 0, 10, &err), DTW_PENDING);
+    for (; n <= 4; n++)
+        answer_push(f, n);
+    cr_assert_eq(dtw_wait_variable(h, 0, 10000, &err), DTW_OK, "%s", err.text);
+    cr_expect_eq(s.v[0][0], 0.875f);
+    cr_expect_eq(s.v[0][BIG - 1], 0.875f);
+    cr_expect_eq(dtw_wait_variable(h, 1, 10, &err), DTW_PENDING);
+    dtw_interrupt(client);
+    cr_expect_eq(dtw_wait_variable(h, 1, -1, &err), DTW_INTERRUPTED);
+    cr_expect_eq(dtw_wait_variable(h, 0, -1, &err), DTW_OK, "it was there already");
+    dtw_interrupt_clear(client);
+    for (; n <= 6; n++)
+        answer_push(f, n);
+    cr_assert_eq(dtw_wait_variable(h, 1, 10000, &err), DTW_OK, "%s", err.text);
+    cr_assert_eq(dtw_wait(h, 10000, NULL, &err), DTW_OK, "%s", err.text);
+    expect_values(&s, 0.875f, 1.75f);
+    cr_assert_eq(f->n_pushed, 6);
+    cr_expect_arr_eq(f->pushed, order, sizeof(order));
+    dtw_close(client);
+    fake_stop(f);
+    set_destroy(&s);
+}
+
+Test(steps, waiting_for_a_variable_ends_with_its_step)
+{
+    struct fake *f = fake_start(1, NULL);
+    struct dtw_client *client = fake_ready(f, 2, BIG);
+    struct set s = set_create(BIG);
+    struct dtw_handle *h;
+    struct dtw_error err;
+
+    pull(client, &s, 0);
+    fake_lock(f);
+    f->data_status = DT_E_INTERNAL;
+    fake_unlock(f);
+    cr_expect_eq(dtw_wait_variable(NULL, 0, 0, &err), DTW_INVALID);
+    cr_assert_eq(dtw_step_begin(client, s.v, 1, 1, &h, &err), DTW_OK, "%s", err.text);
+    cr_assert_eq(dtw_step_gradient(h, 1, s.g[1], &err), DTW_OK, "%s", err.text);
+    enum dtw_status status = dtw_wait_variable(h, 1, -1, &err);
+    cr_expect(status != DTW_OK && status != DTW_PENDING, "%d", (int)status);
+    cr_expect_eq(dtw_wait_variable(h, 0, -1, &err), status, "also for one that was not given");
+    cr_expect_eq(dtw_wait(h, -1, NULL, &err), status);
+    dtw_close(client);
+    fake_stop(f);
+    set_destroy(&s);
+}
+
 static void
 illegal_reply(enum fake_illegal how)
 {

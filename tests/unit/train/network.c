@@ -244,6 +244,94 @@ Test(mlp, tells_when_a_gradient_is_final_the_last_layer_first)
     network_remove(&n);
 }
 
+struct needs { /* what a gradient asked for */
+    struct network *n;
+    float *const *kept; /* the values, which come when they are asked for */
+    uint32_t order[6];
+    uint32_t count;
+    uint32_t missing; /* does not come */
+};
+
+static bool
+bring(void *arg, uint32_t variable)
+{
+    struct needs *s = arg;
+
+    cr_assert_lt(s->count, 6);
+    s->order[s->count++] = variable;
+    if (variable == s->missing)
+        return false;
+    memcpy(s->n->values[variable], s->kept[variable],
+           model_variable(s->n->m, variable)->elements * sizeof(float));
+    return true;
+}
+
+static void
+never(void *arg, uint32_t variable, double loss)
+{
+    (void)arg;
+    (void)loss;
+    cr_assert_fail("variable %u is told", variable);
+}
+
+Test(mlp, asks_for_values_the_first_layer_first)
+{
+    static const uint32_t order[] = {0, 1, 2, 3, 4, 5};
+    uint64_t rows[ROWS];
+    float *kept[6], *expected[6];
+    struct network n;
+
+    network_make(&n, ROWS);
+    struct needs needs = {.n = &n, .kept = kept, .missing = 6};
+    for (uint64_t i = 0; i < ROWS; i++)
+        rows[i] = i;
+    for (uint32_t v = 0; v < 6; v++) {
+        kept[v] = calloc(model_variable(n.m, v)->elements, sizeof(float));
+        expected[v] = calloc(model_variable(n.m, v)->elements, sizeof(float));
+        memcpy(kept[v], n.values[v], model_variable(n.m, v)->elements * sizeof(float));
+    }
+    double loss =
+        model_gradient(n.m, &n.data, rows, ROWS, (const float *const *)n.values, expected);
+    for (uint32_t v = 0; v < 6; v++)
+        memset(n.values[v], 0xff, model_variable(n.m, v)->elements * sizeof(float)); /* NaN */
+    model_on_need(n.m, bring, &needs);
+    cr_expect_eq(
+        model_gradient(n.m, &n.data, rows, ROWS, (const float *const *)n.values, n.gradients),
+        loss);
+    cr_expect_eq(needs.count, 6);
+    cr_expect_arr_eq(needs.order, order, sizeof(order));
+    needs.count = 0;
+    needs.missing = 3;
+    model_on_ready(n.m, never, NULL);
+    cr_expect(isnan(
+        model_gradient(n.m, &n.data, rows, ROWS, (const float *const *)n.values, n.gradients)));
+    cr_expect_eq(needs.count, 4, "it gives up at the first one that does not come");
+    for (uint32_t v = 0; v < 6; v++) {
+        cr_expect_arr_eq(n.gradients[v], expected[v],
+                         model_variable(n.m, v)->elements * sizeof(float));
+        free(kept[v]);
+        free(expected[v]);
+    }
+    network_remove(&n);
+}
+
+Test(model, one_without_layers_asks_for_all_at_the_beginning)
+{
+    struct model *m;
+    float a[2] = {0, 0}, b[2] = {0, 0}, ga[2], gb[2];
+    const float *const values[] = {a, b};
+    float *const gradients[] = {ga, gb};
+    struct needs needs = {.missing = 0};
+
+    cr_assert_eq(model_create("toy", 0, 0, 1, 1, &m, NULL), DT_OK);
+    model_on_need(m, bring, &needs);
+    cr_expect(isnan(model_gradient(m, NULL, NULL, 0, values, gradients)));
+    cr_expect_eq(needs.count, 1);
+    model_on_need(m, NULL, NULL);
+    cr_expect_eq(model_gradient(m, NULL, NULL, 0, values, gradients), 10000);
+    model_destroy(m);
+}
+
 /* Computed apart from this program, from Philox4x32-10's definition. They never change. */
 Test(mlp, initial_values_are_golden)
 {
