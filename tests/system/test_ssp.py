@@ -29,7 +29,7 @@ def test_the_bound(bench):
 
 def test_a_killed_worker(bench):
     psd = bench.psd(shards=2)
-    workers = [start(bench, psd, rank, 3, 1, "--steps", 80, "--lease", "1s", "--step-delay", 10) for rank in range(3)]
+    workers = [start(bench, psd, rank, 3, 1, "--steps", 80, "--lease", "5s", "--step-delay", 10) for rank in range(3)]
     asynchronous.wait_for_step(psd, 30)
     workers[2].signal(signal.SIGSTOP)  # until its lease ends
     harness.wait_until(lambda: psd.job()["waiting"], "the others wait")
