@@ -227,6 +227,23 @@ cluster_take(struct cluster *c, uint64_t request)
     return NULL;
 }
 
+struct answer *
+cluster_status(struct cluster *c)
+{
+    struct dt_route admin = {.len = 1, .id = {'a'}};
+    uint64_t id = ++c->next_request;
+    struct dt_buffer header = {0};
+    struct answer *a;
+
+    dt_simple_encode(&header, DT_OP_ADMIN_STATUS, id, 0);
+    cluster_send(c, 0, PEER_ADMIN, &admin, &header, NULL, 0);
+    cluster_settle(c);
+    a = cluster_take(c, id);
+    cr_assert_not_null(a);
+    cr_assert_eq(a->head.status, DT_OK, "%s", a->head.text);
+    return a;
+}
+
 uint32_t
 cluster_count(const struct cluster *c, uint64_t request)
 {

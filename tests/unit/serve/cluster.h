@@ -69,6 +69,7 @@ void cluster_settle(struct cluster *c);           /* deliver all mails */
 void cluster_tick(struct cluster *c, int64_t ms); /* advance in 50 ms turns, all shards */
 /* Take the oldest answer for a request id (NULL: none). Owned by the caller. */
 struct answer *cluster_take(struct cluster *c, uint64_t request);
+struct answer *cluster_status(struct cluster *c);      /* ADMIN_STATUS's, which must be OK */
 void cluster_keep(struct cluster *c, struct reply *r); /* deliver a held reply */
 void answer_free(struct answer *a);
 uint32_t cluster_count(const struct cluster *c, uint64_t request);

@@ -13,6 +13,24 @@
 
 TestSuite(jobs, .timeout = 80);
 
+/* One of `n` elements, as cluster_start_job declares the first. */
+static struct dt_declaration
+one_variable(uint64_t n, float lr)
+{
+    struct dt_declaration d;
+
+    memset(&d, 0, sizeof(d));
+    strcpy(d.name, "v0");
+    d.n_dims = 1;
+    d.shape[0] = n;
+    strcpy(d.optimizer, "sgd");
+    d.n_params = 1;
+    strcpy(d.params[0].name, "lr");
+    d.params[0].value = lr;
+    strcpy(d.init, "zeros");
+    return d;
+}
+
 static struct dt_job_params
 params_for(uint32_t workers)
 {
@@ -22,6 +40,26 @@ params_for(uint32_t workers)
     p.workers = workers;
     p.lease_ms = 1000;
     return p;
+}
+
+/* One shard that a job may fill with 1 MiB. */
+static struct cluster *
+create_small(uint64_t window_bytes)
+{
+    struct serve_config config = cluster_config(1);
+
+    config.window_bytes = window_bytes;
+    config.memory_quota = 1 << 20;
+    return cluster_create_with(&config);
+}
+
+/* Variables of one element, all 0, at rate 1. */
+static void
+start_job(struct cluster *c, struct worker_at *w, uint32_t rank, const struct dt_job_params *p,
+          uint32_t n_variables, uint8_t *homes)
+{
+    worker_at_init(w, rank);
+    cluster_start_job(c, w, "job", p, n_variables, 1, 1, 0, homes);
 }
 
 static enum dt_status
@@ -57,6 +95,18 @@ keep_alive(struct cluster *c, struct worker_at *w)
     dt_heartbeat_encode(&header, id, w->sessions[0]);
     cluster_send(c, 0, PEER_LOCAL, &w->routes[0], &header, NULL, 0);
     answer_free(cluster_take(c, id));
+}
+
+/* Time passes for the job; these workers (b may be NULL) send heartbeats, the others are silent. */
+static void
+live_on(struct cluster *c, struct worker_at *a, struct worker_at *b, int64_t ms)
+{
+    for (; ms > 0; ms -= 50) {
+        keep_alive(c, a);
+        if (b)
+            keep_alive(c, b);
+        cluster_tick(c, 50);
+    }
 }
 
 static enum dt_status
@@ -115,17 +165,11 @@ Test(jobs, a_lost_worker_is_struck_and_the_round_closes)
     uint8_t homes[3];
     float g[1] = {1};
     uint64_t id;
-    int i;
 
-    worker_at_init(&a, 0);
-    worker_at_init(&b, 1);
-    cluster_start_job(c, &a, "job", &p, 3, 1, 1, 0, homes);
-    cluster_start_job(c, &b, "job", &p, 3, 1, 1, 0, homes);
+    start_job(c, &a, 0, &p, 3, homes);
+    start_job(c, &b, 1, &p, 3, homes);
     id = push_pull(c, &a, homes[2], 2, 0, g, 1);
-    for (i = 0; i < 30; i++) {
-        keep_alive(c, &a);
-        cluster_tick(c, 50);
-    }
+    live_on(c, &a, NULL, 1500);
     cr_assert_eq(final_status(c, id), DT_OK, "answered when rank 1's lease was over");
     id = push_pull(c, &b, homes[2], 2, 0, g, 1);
     cr_assert_eq(final_status(c, id), DT_R_HELLO_REQUIRED, "its old session changes nothing");
@@ -140,8 +184,7 @@ Test(jobs, time_in_which_psd_does_not_turn_does_not_run)
     struct worker_at a;
     uint8_t homes[1];
 
-    worker_at_init(&a, 0);
-    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    start_job(c, &a, 0, &p, 1, homes);
     c->now += 60000;
     outbox_init(&out);
     shard_tick(c->shards[0], c->now, &out);
@@ -159,19 +202,13 @@ Test(jobs, on_loss_fail_ends_all_waits_with_the_reason)
     uint8_t homes[1];
     float g[1] = {1};
     uint64_t id;
-    int i;
 
     p.on_loss = DT_ON_LOSS_FAIL;
-    worker_at_init(&a, 0);
-    worker_at_init(&b, 1);
-    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
-    cluster_start_job(c, &b, "job", &p, 1, 1, 1, 0, homes);
+    start_job(c, &a, 0, &p, 1, homes);
+    start_job(c, &b, 1, &p, 1, homes);
     id = push_pull(c, &a, homes[0], 0, 0, g, 1);
     answer_free(cluster_take(c, id)); /* PARKED */
-    for (i = 0; i < 30; i++) {
-        keep_alive(c, &a);
-        cluster_tick(c, 50);
-    }
+    live_on(c, &a, NULL, 1500);
     answer = cluster_take(c, id);
     cr_assert_not_null(answer);
     cr_assert_eq(answer->head.status, DT_R_JOB_FAILED);
@@ -188,17 +225,13 @@ Test(jobs, missing_at_the_start_is_struck_after_the_start_timeout)
     uint8_t homes[1];
     float g[1] = {1};
     uint64_t id;
-    int i;
 
     p.start_timeout_ms = 500;
     worker_at_init(&a, 1);
     worker_at_init(&late, 0);
     cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
     id = push_pull(c, &a, 0, 0, 0, g, 1);
-    for (i = 0; i < 15; i++) {
-        keep_alive(c, &a);
-        cluster_tick(c, 50);
-    }
+    live_on(c, &a, NULL, 750);
     cr_assert_eq(final_status(c, id), DT_OK);
     cr_assert_eq(hello0(c, &late, &p), DT_OK);
     cr_assert(late.must_join, "who missed the start joins late");
@@ -210,14 +243,12 @@ Test(jobs, one_rank_one_process)
     struct cluster *c = cluster_create(1);
     struct dt_job_params p = params_for(1);
     struct worker_at a, twin;
-    int i;
 
     worker_at_init(&a, 0);
     worker_at_init(&twin, 0);
     cr_assert_eq(hello0(c, &a, &p), DT_OK);
     cr_assert_eq(hello0(c, &twin, &p), DT_R_RANK_TAKEN);
-    for (i = 0; i < 30; i++)
-        cluster_tick(c, 50);
+    cluster_tick(c, 1500);
     cr_assert_eq(hello0(c, &twin, &p), DT_OK, "after the lease the rank is free");
     cr_assert(twin.must_join);
     cluster_destroy(c);
@@ -240,19 +271,12 @@ Test(jobs, the_init_grant_passes_on_when_its_holder_is_lost)
 {
     struct cluster *c = cluster_create(2);
     struct dt_job_params p = params_for(2);
-    struct dt_declaration d;
+    struct dt_declaration d = one_variable(1, 0);
     struct worker_at a, b;
     enum dt_status status;
     struct answer *granted = NULL;
     uint32_t k;
-    int i;
 
-    memset(&d, 0, sizeof(d));
-    strcpy(d.name, "v");
-    strcpy(d.optimizer, "sgd");
-    d.n_params = 1;
-    strcpy(d.params[0].name, "lr");
-    strcpy(d.init, "zeros");
     worker_at_init(&a, 0);
     worker_at_init(&b, 1);
     worker_hello_all(c, &a, "job", &p);
@@ -264,10 +288,7 @@ Test(jobs, the_init_grant_passes_on_when_its_holder_is_lost)
     cr_assert_eq(status, DT_PARKED);
     cr_assert_eq(worker_init_done(c, &a, &d, 1, true, &status), 0, "no values were sent");
     cr_assert_eq(status, DT_R_BAD_VALUE);
-    for (i = 0; i < 30; i++) {
-        keep_alive(c, &b);
-        cluster_tick(c, 50);
-    }
+    live_on(c, &b, NULL, 1500);
     for (k = 0; k < c->n_answers; k++) {
         if (c->answers[k]->head.op == (DT_OP_INIT_DONE | DT_REPLY_BIT))
             granted = c->answers[k];
@@ -410,25 +431,15 @@ Test(jobs, nan_is_refused_whole_and_too_many_stop_the_worker)
 
 Test(jobs, the_memory_quota_is_checked_before_anything_is_allocated)
 {
-    struct serve_config config = {.n_shards = 1,
-                                  .window = 8,
-                                  .window_bytes = 1 << 20,
-                                  .max_session_bytes = 1 << 20,
-                                  .memory_quota = 1 << 20};
-    struct cluster *c = cluster_create_with(&config);
+    struct cluster *c = create_small(1 << 20);
     struct dt_declaration *d = calloc(DT_MAX_VARIABLES, sizeof(*d));
     struct dt_job_params p = params_for(1);
     struct worker_at a;
     uint32_t i;
 
     for (i = 0; i < DT_MAX_VARIABLES; i++) { /* the most that can be declared: 16 PiB */
+        d[i] = one_variable(1ull << 40, 0);
         snprintf(d[i].name, sizeof(d[i].name), "big%u", i);
-        strcpy(d[i].optimizer, "sgd");
-        d[i].n_params = 1;
-        strcpy(d[i].params[0].name, "lr");
-        strcpy(d[i].init, "zeros");
-        d[i].n_dims = 1;
-        d[i].shape[0] = 1ull << 40;
     }
     worker_at_init(&a, 0);
     worker_hello_all(c, &a, "job", &p);
@@ -449,19 +460,12 @@ Test(jobs, round_timeout_names_a_rank_that_hangs_though_it_heartbeats)
     uint8_t homes[2];
     float g[1] = {1};
     uint64_t id;
-    int i;
 
     p.round_timeout_ms = 300;
-    worker_at_init(&a, 0);
-    worker_at_init(&b, 1);
-    cluster_start_job(c, &a, "job", &p, 2, 1, 1, 0, homes);
-    cluster_start_job(c, &b, "job", &p, 2, 1, 1, 0, homes);
+    start_job(c, &a, 0, &p, 2, homes);
+    start_job(c, &b, 1, &p, 2, homes);
     id = push_pull(c, &a, homes[1], 1, 0, g, 1);
-    for (i = 0; i < 10; i++) {
-        keep_alive(c, &a);
-        keep_alive(c, &b);
-        cluster_tick(c, 50);
-    }
+    live_on(c, &a, &b, 500);
     cr_assert_eq(final_status(c, id), DT_OK);
     cr_assert_eq(worker_step_op(c, &b, DT_OP_CLOCK, 0, NULL), DT_R_HELLO_REQUIRED);
     cluster_destroy(c);
@@ -479,8 +483,7 @@ Test(jobs, stop_answers_what_is_parked_and_says_goodbye)
     float g[1] = {1};
     unsigned n_goodbye = 0, n_down = 0;
 
-    worker_at_init(&a, 0);
-    cluster_start_job(c, &a, "job", &p, 1, 1, 1, 0, homes);
+    start_job(c, &a, 0, &p, 1, homes);
     push_pull(c, &a, 0, 0, 0, g, 1);
     outbox_init(&out);
     shard_stop(c->shards[0], c->now, &out);
@@ -506,25 +509,16 @@ Test(jobs, status_tells_who_waits_for_whom)
 {
     struct cluster *c = cluster_create(3);
     struct dt_job_params p = params_for(2);
-    struct dt_route admin = {.len = 1, .id = {'a'}};
     struct dt_buffer header = {0};
     struct worker_at a;
     struct answer *answer;
     struct dt_reader r;
     uint8_t homes[3];
     float g[1] = {1};
-    uint64_t id;
 
-    worker_at_init(&a, 0);
-    cluster_start_job(c, &a, "job", &p, 3, 1, 1, 0, homes);
+    start_job(c, &a, 0, &p, 3, homes);
     push_pull(c, &a, homes[2], 2, 0, g, 1);
-    id = ++c->next_request;
-    dt_simple_encode(&header, DT_OP_ADMIN_STATUS, id, 0);
-    cluster_send(c, 0, PEER_ADMIN, &admin, &header, NULL, 0);
-    cluster_settle(c);
-    answer = cluster_take(c, id);
-    cr_assert_not_null(answer);
-    cr_assert_eq(answer->head.status, DT_OK);
+    answer = cluster_status(c);
     dt_reader_init(&r, answer->body.data, answer->body.len);
     dt_read_skip(&r);
     cr_assert(!r.failed && r.left == 0, "one whole object");
@@ -555,46 +549,6 @@ Test(jobs, a_job_that_never_got_variables_goes_when_it_is_abandoned)
     cluster_destroy(c);
 }
 
-/* Found by the random orders: woken replies that wait for room are no fault of the peer. */
-Test(jobs, queued_woken_replies_do_not_count_against_the_window)
-{
-    struct cluster *c = cluster_create(1);
-    struct dt_job_params p = params_for(2);
-    struct worker_at a, b;
-    uint8_t homes[40];
-    float g[1] = {1};
-    uint64_t ids[40], id;
-    struct dt_data pull = {.n_items = 1};
-    uint32_t i;
-
-    p.lease_ms = 3600000;
-    worker_at_init(&a, 0);
-    worker_at_init(&b, 1);
-    cluster_start_job(c, &a, "job", &p, 40, 1, 1, 0, homes);
-    cluster_start_job(c, &b, "job", &p, 40, 1, 1, 0, homes);
-    for (i = 0; i < 40; i++)
-        ids[i] = push_pull(c, &a, 0, i, 0, g, 1);
-    c->hold_replies = true; /* the transport lets go of nothing */
-    for (i = 0; i < 40; i++) {
-        struct dt_data d = {.counter = i + 1, .weight = 1, .count = 1, .n_items = 1};
-        const float *frame = g;
-        uint32_t n = 1;
-
-        d.items[0].variable = i;
-        worker_data(c, &b, 0, DT_OP_PUSH, &d, &frame, &n);
-    }
-    pull.items[0].version = DT_NO_VERSION;
-    id = worker_data(c, &a, 0, DT_OP_PULL, &pull, NULL, NULL);
-    c->hold_replies = false;
-    for (i = 0; i < c->n_held; i++)
-        cluster_keep(c, c->held[i]);
-    cluster_tick(c, 500);
-    for (i = 0; i < 40; i++)
-        cr_assert_eq(final_status(c, ids[i]), DT_OK, "slice %u", i);
-    cr_assert_eq(final_status(c, id), DT_OK, "an ordinary pull behind them");
-    cluster_destroy(c);
-}
-
 /* A peer that reads nothing: c->hold_replies keeps everything in the transport, up to the window. */
 static uint64_t
 pull_one(struct cluster *c, struct worker_at *w, uint64_t want)
@@ -615,6 +569,40 @@ let_go_of_held(struct cluster *c)
     for (i = 0; i < c->n_held; i++)
         cluster_keep(c, c->held[i]);
     c->n_held = 0;
+}
+
+/* Found by the random orders: woken replies that wait for room are no fault of the peer. */
+Test(jobs, queued_woken_replies_do_not_count_against_the_window)
+{
+    struct cluster *c = cluster_create(1);
+    struct dt_job_params p = params_for(2);
+    struct worker_at a, b;
+    uint8_t homes[40];
+    float g[1] = {1};
+    uint64_t ids[40], id;
+    uint32_t i;
+
+    p.lease_ms = 3600000;
+    start_job(c, &a, 0, &p, 40, homes);
+    start_job(c, &b, 1, &p, 40, homes);
+    for (i = 0; i < 40; i++)
+        ids[i] = push_pull(c, &a, 0, i, 0, g, 1);
+    c->hold_replies = true; /* the transport lets go of nothing */
+    for (i = 0; i < 40; i++) {
+        struct dt_data d = {.counter = i + 1, .weight = 1, .count = 1, .n_items = 1};
+        const float *frame = g;
+        uint32_t n = 1;
+
+        d.items[0].variable = i;
+        worker_data(c, &b, 0, DT_OP_PUSH, &d, &frame, &n);
+    }
+    id = pull_one(c, &a, 0);
+    let_go_of_held(c);
+    cluster_tick(c, 500);
+    for (i = 0; i < 40; i++)
+        cr_assert_eq(final_status(c, ids[i]), DT_OK, "slice %u", i);
+    cr_assert_eq(final_status(c, id), DT_OK, "an ordinary pull behind them");
+    cluster_destroy(c);
 }
 
 static void
@@ -746,12 +734,7 @@ Test(jobs, a_session_that_ends_takes_its_waiting_replies_along)
 
 Test(jobs, a_peer_with_more_bytes_waiting_than_its_window_loses_its_session)
 {
-    struct serve_config config = {.n_shards = 1,
-                                  .window = 8,
-                                  .window_bytes = 8,
-                                  .max_session_bytes = 1 << 20,
-                                  .memory_quota = 1 << 20};
-    struct cluster *c = cluster_create_with(&config);
+    struct cluster *c = create_small(8);
     struct worker_at a, reader;
     uint64_t id;
     uint32_t i;
@@ -765,20 +748,6 @@ Test(jobs, a_peer_with_more_bytes_waiting_than_its_window_loses_its_session)
     id = pull_one(c, &reader, 0);
     cr_assert_eq(final_status(c, id), DT_R_HELLO_REQUIRED);
     cluster_destroy(c);
-}
-
-static void
-one_variable(struct dt_declaration *d, float lr)
-{
-    memset(d, 0, sizeof(*d));
-    strcpy(d->name, "v0");
-    d->n_dims = 1;
-    d->shape[0] = 1;
-    strcpy(d->optimizer, "sgd");
-    d->n_params = 1;
-    strcpy(d->params[0].name, "lr");
-    d->params[0].value = lr;
-    strcpy(d->init, "zeros");
 }
 
 /* Its LEAVE must not take the rank out of the rounds: the right worker is still awaited. */
@@ -801,19 +770,16 @@ Test(jobs, who_declares_something_else_is_turned_away_and_counts_nowhere)
     id = push_pull(c, &a, homes[0], 0, 0, g, 1);
     worker_hello_all(c, &wrong, "job", &p);
     cr_assert_eq(hello0(c, &right, &p), DT_R_RANK_TAKEN);
-    one_variable(&other, 0.5f);
+    other = one_variable(1, 0.5f);
     cr_assert_eq(worker_declare(c, &wrong, &other, 1), DT_R_MISMATCH);
-    one_variable(&other, 1);
+    other = one_variable(1, 1);
     cr_assert_eq(worker_declare(c, &wrong, &other, 1), DT_R_MISMATCH, "once and for all");
     cr_assert_eq(worker_init_done(c, &wrong, &other, 1, false, &status), 0);
     cr_assert_eq(status, DT_R_MISMATCH);
     cr_assert_eq(worker_step_op(c, &wrong, DT_OP_LEAVE, DT_NO_VERSION, &step), DT_OK);
     cluster_settle(c);
     cr_assert_eq(final_status(c, id), DT_PARKED, "the round waits for rank 1");
-    for (int i = 0; i < 5; i++) { /* past the lease of the one that was turned away */
-        cluster_tick(c, 300);
-        keep_alive(c, &a);
-    }
+    live_on(c, &a, NULL, 1500); /* past the lease of the one that was turned away */
     cr_assert_eq(final_status(c, id), DT_E_TIMEOUT, "and goes on waiting");
     cluster_start_job(c, &right, "job", &p, 1, 1, 1, 0, homes);
     cr_assert(!right.must_join);
