@@ -19,12 +19,35 @@
 
 #define MESSAGE_BYTES (1u << 20) /* at most: applied while it is warm in cache, several in flight */
 
+/* A child of fork inherits clients that it may not use. Counting is cheaper than getpid in every call. */
+static atomic_uint forks;
+static pthread_once_t count_forks_once = PTHREAD_ONCE_INIT;
+static bool counts_forks;
+
+static void
+count_fork(void)
+{
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+}
+
+static void
+count_forks(void)
+{
+    counts_forks = !pthread_atfork(NULL, NULL, count_fork);
+}
+
+static bool
+is_forked(const struct dtw_client *client)
+{
+    return client->forks != atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
 enum dtw_status
 client_enter_forked_only(struct dtw_client *client, struct dtw_error *err)
 {
     if (!client)
         return client_error(err, DTW_INVALID, "no client");
-    if (client->pid != getpid())
+    if (is_forked(client))
         return client_error(err, DTW_FORKED, "the client belongs to process %ld",
                             (long)client->pid);
     pthread_mutex_lock(&client->driver.lock);
@@ -178,6 +201,7 @@ create(void)
     if (!client)
         return NULL;
     client->pid = getpid();
+    client->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     client->stop_fd = -1;
     client->last_pushed = DT_NO_VERSION;
     atomic_init(&client->stop_step, UINT64_MAX);
@@ -203,7 +227,9 @@ dtw_open(const struct dtw_options *options, struct dtw_client **client, struct d
     *client = NULL;
     if (dt_descriptors_check(1, "the client", &why) != DT_OK)
         return client_error(err, client_status(why.code), "%s", why.text);
-    *client = create();
+    pthread_once(&count_forks_once, count_forks);
+    if (counts_forks)
+        *client = create();
     if (!*client)
         return client_error(err, DTW_NO_MEMORY, "short of memory");
     status = start(*client, options, err);
@@ -233,7 +259,7 @@ dtw_close(struct dtw_client *client)
 {
     struct dtw_handle *h, *next;
 
-    if (!client || client->pid != getpid())
+    if (!client || is_forked(client))
         return;
     driver_stop(&client->driver);
     destroy_transport(client);

@@ -41,7 +41,8 @@ struct task {                  /* a ps task, as the client sees it */
 };
 
 struct dtw_client {
-    pid_t pid; /* of the process that opened it */
+    pid_t pid;      /* of the process that opened it */
+    unsigned forks; /* of its ancestors since the library was loaded */
     unsigned char uuid[DT_UUID_BYTES];
     char host[65];
     /* settings */
