@@ -32,13 +32,13 @@ static void
 print_value(const char *key, const json_t *v)
 {
     if (json_is_string(v))
-        printf("%12s", json_string_value(v));
+        printf(" %14s", json_string_value(v));
     else if (json_is_integer(v))
-        printf("%12lld", (long long)json_integer_value(v));
+        printf(" %14lld", (long long)json_integer_value(v));
     else if (json_is_real(v))
-        printf("%12.4g", json_real_value(v));
+        printf(" %14.4g", json_real_value(v));
     else
-        printf("%12s", key);
+        printf(" %14s", key);
 }
 
 static void

@@ -107,7 +107,7 @@ make_data(uint32_t n_rows)
 struct training { /* one row */
     const struct network *model;
     int batch;
-    const char *algorithm;
+    const char *algorithm; /* and an option after a space */
     unsigned workers;
     uint64_t steps;
 };
@@ -116,15 +116,17 @@ static void
 start(struct bench_dtworker *d, const struct training *t, unsigned index)
 {
     bool alone = !strcmp(t->algorithm, "local");
-    char steps[32], batch[32], workers[32];
+    const char *option = strchr(t->algorithm, ' ');
+    char algorithm[32], steps[32], batch[32], workers[32];
 
+    snprintf(algorithm, sizeof(algorithm), "%.*s", (int)strcspn(t->algorithm, " "), t->algorithm);
     snprintf(steps, sizeof(steps), "%llu", (unsigned long long)t->steps);
     snprintf(batch, sizeof(batch), "%d", t->batch);
     snprintf(workers, sizeof(workers), "%u", t->workers);
-    bench_dtworker_start(d, directory, index, alone ? "train" : "run", "--algorithm", t->algorithm,
+    bench_dtworker_start(d, directory, index, alone ? "train" : "run", "--algorithm", algorithm,
                          "--workers", workers, "--model", t->model->name, "--data", directory,
                          "--batch", batch, "--steps", steps, "--epochs", "1000000000", "--threads",
-                         "1", "--lr", "0.01", "--json", NULL);
+                         "1", "--lr", "0.01", "--json", option ? option + 1 : NULL, NULL);
 }
 
 static double
@@ -225,18 +227,22 @@ wants(const struct bench *b, const struct training *t, const char *algorithm)
 static void
 run_batch(struct bench *b, const struct network *m, int batch)
 {
-    static const char *const algorithms[] = {"local", "ssgd", "hogwild"};
+    static const char *const algorithms[] = {"local", "ssgd", "ssgd --overlap", "hogwild"};
+    enum { N = sizeof(algorithms) / sizeof(algorithms[0]) };
     struct training t = {m, batch, "local", 1, FIRST_STEPS};
     struct yardsticks y;
     double rate;
+    bool any = false;
 
-    if (!wants(b, &t, "local") && !wants(b, &t, "ssgd") && !wants(b, &t, "hogwild"))
+    for (unsigned i = 0; i < N; i++)
+        any = wants(b, &t, algorithms[i]) || any;
+    if (!any)
         return;
     y.bare = yardstick_products(m->width, m->n_layers, batch, b->seconds);
     json_decref(run(&t, 1, &rate));
     t.steps = steps_for(b, rate, &t);
     json_decref(run(&t, 2, &y.two));
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < N; i++) {
         t.algorithm = algorithms[i];
         for (t.workers = 1; t.workers <= (i == 0 ? 1 : 4) && wants(b, &t, t.algorithm);
              t.workers *= 2)

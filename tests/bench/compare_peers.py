@@ -12,8 +12,8 @@ Training. Both sides read the same rows (Fashion-MNIST, else the digits of tests
 taken, as float32 in memory; batch 64 a worker, SGD, one thread a process, models with the same layers and initial
 values. Both sides shuffle each epoch, gather the rows of each batch, take as many steps, and none tests in
 between. Timed is the loop of steps alone: no start of processes, no reading, no first values, and of PyTorch not the
-first ten steps. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it, over ipc, and over tcp as
-well.
+first ten steps. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it, over ipc, the same with
+--overlap (DDP overlaps as well), and over tcp.
 
 Transfers. One server and one client over tcp on loopback, one request after the other: rpc_sync of a gradient that the
 server adds at once (w -= a * g), rpc_sync of the values, against bench_transport's serial push and pull; its push_pull
@@ -124,6 +124,11 @@ def by_run(bench, path, model, steps, bound):
     return our_end(bench, "ssgd", finish([bench.dtworker(*argv)], bound), "m")
 
 
+def by_overlap(bench, path, model, steps, bound):
+    argv = ["run", "--workers", WORKERS, "--algorithm", "ssgd", "--overlap", "--metrics", "m", *common(path, model, steps)]
+    return our_end(bench, "ssgd --overlap", finish([bench.dtworker(*argv)], bound), "m")
+
+
 def by_tcp(bench, path, model, steps, bound):
     psd = bench.psd(together_bytes="256KiB")  # as it comes
     workers = [bench.train(psd, rank, WORKERS, "--metrics", f"m{rank}", *common(path, model, steps)[2:], model=model)
@@ -175,7 +180,7 @@ def ratio_text(row):
 
 
 PAIRS = ((1, {"local": by_local}, "PyTorch", by_torch),
-         (WORKERS, {"ssgd, 2 workers": by_run, "ssgd over tcp": by_tcp}, "DDP, 2 processes", by_ddp))
+         (WORKERS, {"ssgd, 2 workers": by_run, "ssgd --overlap": by_overlap, "ssgd over tcp": by_tcp}, "DDP, 2 processes", by_ddp))
 
 
 def train_pair(bench, path, model, workers, ours, peer, run_peer):
