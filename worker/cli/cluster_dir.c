@@ -1,8 +1,9 @@
 /*
  * cluster_dir.c - make and remove the directory of a private cluster, and those of dead ones.
  *
- * Invariant: a file MARKER is made only once the directory is locked, and the lock goes with the last process of the
- * cluster. So who finds MARKER and gets the lock knows that no process of it is left. Threads: main alone.
+ * Invariant: MARKER, a symbolic link to the directory's own name, is made only once the directory is locked, and the
+ * lock goes with the last process of the cluster. So who finds it and gets the lock knows that no process of it is
+ * left; what somebody has copied or given another name to keep it is left alone. Threads: main alone.
  */
 #include "worker/cli/cluster_dir.h"
 
@@ -45,15 +46,29 @@ open_dir(const char *path, int flags)
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | flags);
 }
 
+static const char *
+name_of(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+static bool
+is_marked(int fd, const char *name)
+{
+    char of[128];
+    ssize_t n = readlinkat(fd, MARKER, of, sizeof(of));
+
+    return n == (ssize_t)strlen(name) && memcmp(of, name, (size_t)n) == 0;
+}
+
 /* The directory at `fd` is of this user, closed to others, and was locked by a cluster that is no more. */
 static bool
-is_dead(int fd)
+is_dead(int fd, const char *name)
 {
     struct stat st;
 
     return fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0 &&
-           faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-           flock(fd, LOCK_EX | LOCK_NB) == 0;
+           is_marked(fd, name) && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 static void
@@ -63,7 +78,7 @@ remove_if_dead(const char *path)
 
     if (fd < 0)
         return;
-    if (is_dead(fd) && remove_all(path))
+    if (is_dead(fd, name_of(path)) && remove_all(path))
         dt_log(DT_LOG_INFO, "%s is removed: its cluster was killed", path);
     close(fd);
 }
@@ -89,11 +104,9 @@ static void
 lock(struct cluster_dir *d)
 {
     d->lock = open_dir(d->path, 0);
-    if (d->lock < 0 || flock(d->lock, LOCK_EX | LOCK_NB) != 0)
-        return;
-    int marker = openat(d->lock, MARKER, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (marker >= 0)
-        close(marker);
+    if (d->lock >= 0 && flock(d->lock, LOCK_EX | LOCK_NB) == 0 &&
+        symlinkat(name_of(d->path), d->lock, MARKER) != 0)
+        dt_log(DT_LOG_DEBUG, "%s will not be removed by others: %s", d->path, strerror(errno));
 }
 
 enum dt_status

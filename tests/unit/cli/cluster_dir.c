@@ -111,9 +111,25 @@ Test(cluster_dir, what_no_cluster_has_locked_is_not_touched)
     cr_assert_eq(mkdir(unknown.path, 0700), 0);
     cr_assert_eq(mkdir(open.path, 0755), 0);
     snprintf(marker, sizeof(marker), "%s/locked", open.path);
-    cr_assert_eq(mknod(marker, S_IFREG | 0600, 0), 0);
+    cr_assert_eq(symlink("dtworker-open", marker), 0);
     next = create();
     expect_there(&unknown, true);
     expect_there(&open, true);
+    cluster_dir_remove(&next);
+}
+
+Test(cluster_dir, what_was_given_another_name_to_keep_it_is_not_touched)
+{
+    struct cluster_dir dead = create(), kept = {.lock = -1}, next;
+
+    snprintf(kept.path, sizeof(kept.path), "%s/dtworker-backup", base);
+    cr_assert_eq(rename(dead.path, kept.path), 0);
+    close(dead.lock);
+    next = create();
+    expect_there(&kept, true);
+    cr_assert_eq(rename(kept.path, dead.path), 0);
+    cluster_dir_remove(&next);
+    next = create();
+    expect_there(&dead, false);
     cluster_dir_remove(&next);
 }
