@@ -12,6 +12,19 @@
 #include "proto/net/context.h"
 #include "proto/net/endpoint.h"
 
+/* An IPv4 address in the form of IPv6 is that of IPv4. */
+static void
+unmap_v4(struct sockaddr_storage *a)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)a;
+
+    if (a->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+        return;
+    memcpy(&v4.sin_addr, v6->sin6_addr.s6_addr + 12, sizeof(v4.sin_addr));
+    memcpy(a, &v4, sizeof(v4));
+}
+
 /* As bind.c binds it: "*" is every address, IPv4 included. */
 static bool
 find_address(const struct dt_endpoint *e, struct sockaddr_storage *out)
@@ -27,6 +40,7 @@ find_address(const struct dt_endpoint *e, struct sockaddr_storage *out)
         return false;
     a = dt_endpoint_choose(list);
     memcpy(out, a->ai_addr, a->ai_addrlen);
+    unmap_v4(out);
     freeaddrinfo(list);
     return true;
 }

@@ -289,11 +289,18 @@ Test(bind, endpoints_that_meet_cannot_be_bound_side_by_side)
         const char *first, *second;
         bool meets;
     } cases[] = {
-        {"127.0.0.1", "127.0.0.1", true},  {"127.0.0.1", "localhost", true},
-        {"127.0.0.1", "127.0.0.2", false}, {"127.0.0.1", "[::1]", false},
-        {"127.0.0.1", "0.0.0.0", true},    {"127.0.0.1", "*", true},
-        {"[::]", "127.0.0.1", true},       {"[::1]", "*", true},
+        {"127.0.0.1", "127.0.0.1", true},
+        {"127.0.0.1", "localhost", true},
+        {"127.0.0.1", "127.0.0.2", false},
+        {"127.0.0.1", "[::1]", false},
+        {"127.0.0.1", "0.0.0.0", true},
+        {"127.0.0.1", "*", true},
+        {"[::]", "127.0.0.1", true},
+        {"[::1]", "*", true},
         {"[::1]", "0.0.0.0", false},
+        {"127.0.0.1", "[::ffff:127.0.0.1]", true},
+        {"[::1]", "[::ffff:127.0.0.1]", false},
+        {"[::ffff:127.0.0.1]", "0.0.0.0", true},
     };
     char bound[DT_MAX_ENDPOINT + 1], second[64];
     struct dt_error err;
