@@ -78,14 +78,18 @@ connection_reconnect(struct connection *c, int64_t now)
     return false;
 }
 
-/* What the next forward pass needs first: m before the first that waits of a later variable of its step. */
+/* What the next forward pass needs first: m before the first that waits of a later variable of its step. From the end,
+ * for most come in order: those of a step that wait are in the order of variables. */
 static struct message *
 overtaken(const struct connection *c, const struct message *m)
 {
-    struct message *late = c->unsent;
+    struct message *e = c->unsent ? c->list->prev : NULL, *late = NULL;
 
-    while (late && (late->handle != m->handle || late->whole <= m->whole))
-        late = late->next;
+    while (e && (e->handle != m->handle || e->whole > m->whole)) {
+        if (e->handle == m->handle)
+            late = e;
+        e = e == c->unsent ? NULL : e->prev;
+    }
     return late;
 }
 
