@@ -9,13 +9,15 @@ packages_build=(
 )
 # To test as well.
 packages_test=(
-    libcriterion-dev clang-format clang-tidy mandoc binutils iproute2 gnuplot-nox locales
-    mmdebstrap systemd-container
+    libcriterion-dev clang-format clang-tidy mandoc binutils gnuplot-nox locales
+    mmdebstrap systemd-container ccache
     python3 python3-zmq python3-msgpack python3-numpy
 )
 # To be compared with, by tests/run.sh --slow and tests/bench/compare_peers.py; large, and what needs them is skipped
 # without them.
 packages_peers=(python3-torch python3-sklearn openmpi-bin libopenmpi-dev)
+# Looks at the Debian packages, in tests/run.sh --slow.
+packages_slow=(lintian)
 # The real data set (IDX files under /usr/share/datasets/fashion-mnist).
 packages_data=(dataset-fashion-mnist)
 

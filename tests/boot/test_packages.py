@@ -116,7 +116,9 @@ def test_unpacked(debs):
 
 
 def test_lintian(debs):
-    packages.require("lintian")
+    if not shutil.which("lintian"):
+        raise packages.Skipped("the packages are tested but for lintian, which is not installed (tests/run.sh --slow "
+                               "installs it)")
     root = ["--allow-root"] if os.geteuid() == 0 else []
     said = run(["lintian", *root, "--fail-on", "error", "--tag-display-limit", "0", *debs.values()], 300, check=False)
     print(said.stdout, end="")
