@@ -19,7 +19,7 @@
 
 enum { MOST_CHILDREN = 8, MOST_DIRECTORIES = 4 };
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 static const unsigned n_signals = sizeof(signals) / sizeof(signals[0]);
 static atomic_flag ending = ATOMIC_FLAG_INIT;
 static pid_t children[MOST_CHILDREN];                       /* 0: none */

@@ -142,7 +142,7 @@ def end(name, argv, what, hit, code):
 
 def test_interrupted():
     for name in INTERRUPTED:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
             if name in here():
                 end(name, *INTERRUPTED[name], lambda p, number=number: p.send_signal(number), -number)
 

@@ -135,7 +135,7 @@ one_step(struct loop *l)
     struct loop_batch batch;
 
     enum loop_end end = loop_compute(l, &batch);
-    if (end != LOOP_RUNNING || batch.n_steps == 0 || overlap_leave_open(l, &batch))
+    if (end != LOOP_RUNNING || !l->went_on || overlap_leave_open(l, &batch))
         return end;
     return loop_over(l, &batch);
 }

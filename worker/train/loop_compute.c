@@ -77,7 +77,6 @@ compute_gradient(struct loop *l, uint64_t step, struct replicas_sum *sum)
     const float *const *point = overlap_point(l);
 
     phases_enter(&l->phases, PHASE_COMPUTE);
-    l->went_on = true;
     model_on_need(l->plan.model, point ? need : NULL, l);
     batches_compute(l->batches, step, point ? point : window_point(&l->window, l->values), sum);
     model_on_need(l->plan.model, NULL, NULL);
@@ -139,14 +138,12 @@ stop(struct loop *l)
 
 /* No gradient: the loop has ended, or begins anew at values that nobody expected, or has no finite one. */
 static enum loop_end
-give_up(struct loop *l, struct loop_batch *batch)
+give_up(struct loop *l)
 {
-    if (l->went_on) {
-        overlap_cancel(l);
-        return loop_not_finite(l);
-    }
-    *batch = (struct loop_batch){0};
-    return l->result.end;
+    if (!l->went_on)
+        return l->result.end;
+    overlap_cancel(l);
+    return loop_not_finite(l);
 }
 
 enum loop_end
@@ -155,6 +152,7 @@ loop_compute(struct loop *l, struct loop_batch *batch)
     uint64_t length = next_length(l);
 
     *batch = (struct loop_batch){0};
+    l->went_on = true;
     if (algorithm_needs_ps(l->plan.algorithm))
         l->window.version = l->plan.link.ops->worker_step(l->plan.link.self);
     l->within = DTW_OK;
@@ -163,7 +161,7 @@ loop_compute(struct loop *l, struct loop_batch *batch)
         if (stop_after_delay(l))
             return stop(l);
         if (!compute(l, length, batch))
-            return give_up(l, batch);
+            return give_up(l);
     }
     if (l->overlap.handle)
         window_end(&l->window);
