@@ -11,8 +11,8 @@ nothing is left behind.
 Training. Both sides read the same rows (Fashion-MNIST, else the digits of tests/data) from one file before time is
 taken, as float32 in memory; batch 64 a worker, SGD, one thread a process, models with the same layers and initial
 values. Both sides shuffle each epoch, gather the rows of each batch, take as many steps, and none tests in
-between. Timed is the loop of steps alone: no start of processes, no reading, no first values, and of PyTorch not the
-first ten steps. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it, over ipc, the same with
+between. Timed is the loop of steps alone: no start of processes, no reading, no first values, of ours not the
+first step and of PyTorch not the first ten. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it, over ipc, the same with
 --overlap (DDP overlaps as well), and over tcp.
 
 Transfers. One server and one client over tcp on loopback, one request after the other: rpc_sync of a gradient that the
@@ -109,9 +109,11 @@ def common(path, model, steps):
 
 def our_end(bench, who, reports, metrics):
     with open(os.path.join(bench.dir, metrics)) as f:
-        before = json.loads(f.readline())["loss"]  # of the first batch at the first values
-    rate = sum(r["samples"] for r in reports) / max(r["seconds"] for r in reports)
-    return trained(who, rate, before, max(reports, key=lambda r: r["steps"])["train_loss"])
+        lines = [json.loads(line) for line in f]
+    first, last = lines[0], lines[-1]  # the first step waits until all have read their rows
+    own = (last["samples"] - first["samples"]) / (last["seconds"] - first["seconds"])
+    rate = own * sum(r["samples"] for r in reports) / last["samples"]
+    return trained(who, rate, first["loss"], max(reports, key=lambda r: r["steps"])["train_loss"])
 
 
 def by_local(bench, path, model, steps, bound):
