@@ -27,7 +27,7 @@ def by_psd(bench, rule, **params):
     import client as example
     psd = bench.psd(shards=2)
     declarations = [["w", "f32", [N], rule, {k: float(params[k]) for k in sorted(params)}, "values", 0, 0]]
-    client = example.Client(psd.endpoint, "j", 0, {"workers": 1}, declarations, 20)
+    client = example.Client(psd.endpoint, "j", 0, False, {"workers": 1}, declarations, 20)
     client.values[0][:] = start_values()
     client.start()
     seen = []
