@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ enum { MOST_CHILDREN = 8, MOST_DIRECTORIES = 4 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 static const unsigned n_signals = sizeof(signals) / sizeof(signals[0]);
+static pthread_t main_thread;
 static atomic_flag ending = ATOMIC_FLAG_INIT;
 static pid_t children[MOST_CHILDREN];                       /* 0: none */
 static char directories[MOST_DIRECTORIES][BENCH_DIRECTORY]; /* "": none */
@@ -65,12 +67,20 @@ end_all(void)
     }
 }
 
-/* The handler is gone by now: a second one of the kind ends the process at once. */
+/* In the main thread, which makes what is to be removed and is stopped by it. A second signal ends the process at once. */
 static void
 end_by_signal(int number)
 {
+    unsigned i;
+
+    if (!pthread_equal(pthread_self(), main_thread)) {
+        pthread_kill(main_thread, number);
+        return;
+    }
     if (atomic_flag_test_and_set(&ending))
         return;
+    for (i = 0; i < n_signals; i++)
+        signal(signals[i], SIG_DFL);
     end_all();
     raise(number);
 }
@@ -94,9 +104,10 @@ unblock(const sigset_t *before)
 void
 remains_watch(void)
 {
-    struct sigaction ours = {.sa_handler = end_by_signal, .sa_flags = SA_RESETHAND}, was;
+    struct sigaction ours = {.sa_handler = end_by_signal}, was;
     unsigned i;
 
+    main_thread = pthread_self();
     sigfillset(&ours.sa_mask);
     atexit(end_all);
     for (i = 0; i < n_signals; i++) {
