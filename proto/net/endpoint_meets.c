@@ -127,13 +127,20 @@ files_meet(const char *a, const char *b)
            is_one_directory(a, b);
 }
 
+/* False: one of them is none, or they are of different kinds. */
+static bool
+split_both(const char *a, const char *b, struct dt_endpoint *x, struct dt_endpoint *y)
+{
+    return dt_endpoint_split(a, x, NULL) == DT_OK && dt_endpoint_split(b, y, NULL) == DT_OK &&
+           x->is_ipc == y->is_ipc;
+}
+
 bool
 dt_endpoint_meets(const char *a, const char *b)
 {
     struct dt_endpoint x, y;
 
-    if (dt_endpoint_split(a, &x, NULL) != DT_OK || dt_endpoint_split(b, &y, NULL) != DT_OK ||
-        x.is_ipc != y.is_ipc)
+    if (!split_both(a, b, &x, &y))
         return false;
     if (x.is_ipc)
         return files_meet(x.path, y.path);
@@ -145,10 +152,9 @@ dt_endpoint_is_same(const char *a, const char *b)
 {
     struct dt_endpoint x, y;
 
-    if (dt_endpoint_split(a, &x, NULL) != DT_OK || dt_endpoint_split(b, &y, NULL) != DT_OK ||
-        x.is_ipc != y.is_ipc)
+    if (!split_both(a, b, &x, &y))
         return false;
     if (x.is_ipc)
-        return dt_endpoint_meets(a, b);
+        return files_meet(x.path, y.path);
     return x.number == y.number && strcasecmp(x.host, y.host) == 0;
 }

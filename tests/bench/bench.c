@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 _Noreturn void
-bench_fail(const char *fmt, ...)
+bench_end(int code, const char *fmt, ...)
 {
     va_list ap;
 
@@ -25,7 +25,7 @@ bench_fail(const char *fmt, ...)
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
-    exit(1);
+    exit(code);
 }
 
 static void

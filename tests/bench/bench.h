@@ -40,8 +40,6 @@ struct bench {
 
 /* Reads those of `options` (enum bench_option); anything else ends the process with one line and 64. */
 void bench_init(struct bench *b, unsigned options, int argc, char **argv);
-/* Ends the process like that. */
-_Noreturn void bench_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool bench_wants(const struct bench *b, const char *name); /* see --only */
 /* A row of the table: one object; takes it. */
 void bench_row(struct bench *b, json_t *row);
@@ -50,7 +48,10 @@ void bench_note(struct bench *b, const char *name, double value);
 /* Prints the JSON object where --json was given. Without a row the options were wrong: 64. */
 void bench_finish(struct bench *b);
 double bench_cpu_seconds(void); /* of this process so far */
-_Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* One line on stderr, and the process ends; what it has made goes. Any thread: the first one's is told. */
+_Noreturn void bench_end(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define bench_fail(...) bench_end(1, __VA_ARGS__)
+#define bench_refuse(...) bench_end(64, __VA_ARGS__) /* the options were wrong */
 
 /* The program `name` beside this one. */
 void bench_find(char *path, size_t bytes, const char *name);

@@ -12,8 +12,8 @@ Training. Both sides read the same rows (Fashion-MNIST, else the digits of tests
 taken, as float32 in memory; batch 64 a worker, SGD, one thread a process, models with the same layers and initial
 values. Both sides shuffle each epoch, gather the rows of each batch, take as many steps, and none tests in
 between. Timed is the loop of steps alone: no start of processes, no reading, no first values, of ours not the
-first step and of PyTorch not the first ten. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it, over ipc, the same with
---overlap (DDP overlaps as well), and over tcp.
+first step and of PyTorch not the first ten. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it,
+over ipc, the same with --overlap (DDP overlaps as well), and over tcp.
 
 Transfers. One server and one client over tcp on loopback, one request after the other: rpc_sync of a gradient that the
 server adds at once (w -= a * g), rpc_sync of the values, against bench_transport's serial push and pull; its push_pull
@@ -121,14 +121,13 @@ def by_local(bench, path, model, steps, bound):
     return our_end(bench, "local", finish([bench.dtworker(*argv)], bound), "m")
 
 
-def by_run(bench, path, model, steps, bound):
-    argv = ["run", "--workers", WORKERS, "--algorithm", "ssgd", "--metrics", "m", *common(path, model, steps)]
+def by_run(bench, path, model, steps, bound, *more):
+    argv = ["run", "--workers", WORKERS, "--algorithm", "ssgd", *more, "--metrics", "m", *common(path, model, steps)]
     return our_end(bench, "ssgd", finish([bench.dtworker(*argv)], bound), "m")
 
 
 def by_overlap(bench, path, model, steps, bound):
-    argv = ["run", "--workers", WORKERS, "--algorithm", "ssgd", "--overlap", "--metrics", "m", *common(path, model, steps)]
-    return our_end(bench, "ssgd --overlap", finish([bench.dtworker(*argv)], bound), "m")
+    return by_run(bench, path, model, steps, bound, "--overlap")
 
 
 def by_tcp(bench, path, model, steps, bound):

@@ -4,7 +4,6 @@
 #include "bench.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,19 +92,6 @@ print_usage(FILE *out, unsigned mine)
             fprintf(out, " [%s %s]", options[i].name, options[i].value);
     }
     fputs(" [--json]\n", out);
-}
-
-_Noreturn void
-bench_refuse(const char *fmt, ...)
-{
-    va_list ap;
-
-    fprintf(stderr, "%s: ", program_invocation_short_name);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-    exit(64);
 }
 
 static const struct option *

@@ -232,11 +232,11 @@ DTW_API enum dtw_status dtw_step_begin(struct dtw_client *client, float *const *
 DTW_API enum dtw_status dtw_step_gradient(struct dtw_handle *handle, unsigned index,
                                           const float *gradient, struct dtw_error *err);
 
-/* Of a step that dtw_step_begin began: wait until the values of variable `index`, whose gradient was given, are whole
- * in their buffer, so that they can be used while others are on their way. What has not been sent yet goes by index: the
- * gradient of a smaller one overtakes, and its values come first. timeout_ms < 0: without limit; DTW_PENDING when the time
- * is over, DTW_INTERRUPTED by dtw_interrupt or the stop descriptor: the step goes on. Any other status is that of the step, which
- * has ended. The handle stays in any case: dtw_wait frees it, which no other thread may do meanwhile. */
+/* Of a step that dtw_step_begin began: wait until the values of variable `index`, whose gradient was given, are
+ * whole in their buffer, so that they can be used while others are on their way. What has not been sent yet goes by
+ * index: the gradient of a smaller one overtakes, and its values come first. timeout_ms < 0: without limit;
+ * DTW_PENDING when the time is over, DTW_INTERRUPTED by dtw_interrupt or the stop descriptor: the step goes on. Any
+ * other status is that of the step, which has ended. The handle stays in any case: dtw_wait frees it, which no other thread may do meanwhile. */
 DTW_API enum dtw_status dtw_wait_variable(struct dtw_handle *handle, unsigned index,
                                           int64_t timeout_ms, struct dtw_error *err);
 

@@ -101,8 +101,8 @@ struct loop;
 enum dt_status loop_create(const struct loop_plan *plan, struct loop **out, struct dt_error *err);
 void loop_destroy(struct loop *l); /* NULL-safe */
 void loop_run(struct loop *l, struct loop_result *result);
-/* The same by hand: first values; one window and its exchange after the other while true is returned (with overlap an exchange
- * may end in the next call); the end. */
+/* The same by hand: first values; one window and its exchange after the other while true is returned (with overlap
+ * an exchange may end in the next call); the end. */
 void loop_begin(struct loop *l);
 bool loop_next(struct loop *l);
 void loop_end(struct loop *l, struct loop_result *result);

@@ -34,8 +34,8 @@ extern const struct loop_exchange loop_exchange_async;
 extern const struct loop_exchange loop_exchange_elastic;
 extern const struct loop_exchange loop_exchange_elastic_sync;
 
-/* loop_compute.c: the gradients of the next window, T batches. LOOP_RUNNING: l->gradients hold what is to be pushed, or it is
- * under way; without l->went_on there is nothing, begin anew. */
+/* loop_compute.c: the gradients of the next window, T batches. LOOP_RUNNING: l->gradients hold what is to be pushed,
+ * or it is under way; without l->went_on there is nothing, begin anew. */
 enum loop_end loop_compute(struct loop *l, struct loop_batch *batch);
 /* loop_over.c: exchange what a window has brought, and see how the loop goes on. */
 enum loop_end loop_over(struct loop *l, const struct loop_batch *batch);
