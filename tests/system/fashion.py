@@ -29,7 +29,7 @@ def train(bench, psds, job, workers, *options):
                               harness.FASHION, "--threads", 1, "--json", *options)
                for rank in range(workers)]
     for worker in started:
-        worker.expect_exit(0, 280)
+        worker.expect_exit(0, 800)
     return [worker.json() for worker in started]
 
 

@@ -5,8 +5,10 @@ import time
 import msgpack
 import zmq
 
+import harness
+
 HELLO, JOIN, LEAVE, HEARTBEAT, DECLARE, INIT, INIT_DONE, CLOCK = range(1, 9)
-STATS, GOODBYE, PUSH, PULL, PUSHPULL = 11, 14, 16, 17, 18
+STATS, GOODBYE, PUSH, PULL, PUSHPULL, ADMIN_STATUS = 11, 14, 16, 17, 18, 32
 REPLY = 128
 OK, PARKED, HELLO_REQUIRED, HELLO_FIRST, LEFT, MALFORMED, UNSUPPORTED, VERSION = 0, 1, 16, 17, 18, 19, 20, 21
 RANK_TAKEN, MISMATCH, JOB_COMPLETE, JOB_FAILED, NO_JOB, QUOTA, NOT_FINITE = range(22, 29)
@@ -64,13 +66,13 @@ class Raw:
         self.send_frames([msgpack.packb([1, op, self.request, session, *fields]), *frames])
         return self.request
 
-    def receive(self, timeout=10.0):
+    def receive(self, timeout=60.0):
         """The next reply, or None."""
         if not self.socket.poll(int(timeout * 1000)):
             return None
         return Reply(self.socket.recv_multipart())
 
-    def receive_for(self, request, timeout=10.0, parked=False):
+    def receive_for(self, request, timeout=60.0, parked=False):
         """The final reply to a request (or the PARKED one)."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
@@ -79,7 +81,7 @@ class Raw:
                 return reply
         return None
 
-    def call(self, op, fields=(), frames=(), timeout=10.0):
+    def call(self, op, fields=(), frames=(), timeout=60.0):
         return self.receive_for(self.send(op, fields, frames), timeout)
 
     def hello(self, job="j", rank=0, task=0, fresh=False, **params):
@@ -97,3 +99,25 @@ class Raw:
 
     def init_done(self, declarations, sent):
         return self.call(INIT_DONE, [sent, len(declarations), fingerprint(declarations)])
+
+
+def shown(value, key=None):
+    """As psctl's JSON has it: the incarnation in hexadecimal, no integers above 2^63 - 1."""
+    if isinstance(value, dict):
+        return {k: shown(v, k) for k, v in value.items()}
+    if isinstance(value, list):
+        return [shown(v) for v in value]
+    if key == "incarnation" and isinstance(value, int):
+        return f"{value:016x}"
+    return None if isinstance(value, int) and value >= 2**63 else value
+
+
+def status(admin):
+    """What psd says to psctl status; harness.Failed when it says nothing."""
+    raw = Raw(admin)
+    try:
+        reply = raw.call(ADMIN_STATUS)
+    finally:
+        raw.close()
+    harness.expect(reply is not None and reply.status == OK, f"{admin}: status: {reply}")
+    return shown(reply.body())

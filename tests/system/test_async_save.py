@@ -21,10 +21,10 @@ def waiting(psd):
 def test_all_save_the_same(bench):
     psd = bench.psd(shards=2)
     workers = [start(bench, psd, rank, 3, "--steps", steps, "--step-delay", 5, *save)
-               for rank, steps, save in ((0, 30, ["--save", saved(bench, "early")]), (1, 150, []),
-                                         (2, 120, ["--save", saved(bench, "later")]))]
-    harness.wait_until(lambda: waiting(psd) == {0: None}, "the early one waits, for no step")
-    for worker, steps in zip(workers, (30, 150, 120)):
+               for rank, steps, save in ((0, 30, ["--save", saved(bench, "early")]), (1, 400, []),
+                                         (2, 350, ["--save", saved(bench, "later")]))]
+    harness.wait_until(lambda: waiting(psd).get(0, 0) is None, "the early one waits, for no step")
+    for worker, steps in zip(workers, (30, 400, 350)):
         expect_done(worker, steps)
     early, later = weights.load(saved(bench, "early")), weights.load(saved(bench, "later"))
     expect(weights.distance(early, later) == 0, "both saved the final values")

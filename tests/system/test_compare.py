@@ -75,7 +75,7 @@ def test_a_gnuplot_that_hangs(bench):
     run = bench.dtworker(*argv, env={"PATH": f"{folder}:{os.environ['PATH']}"})
     harness.wait_until(lambda: os.path.exists(f"{bench.dir}/hangs"), "gnuplot runs")
     run.signal(signal.SIGINT)
-    run.expect_exit(-signal.SIGINT, 20)
+    run.expect_exit(-signal.SIGINT)
     expect("most reproducible" in run.out() and run.err() == "", run.out() + run.err())
     left = [name for name in os.listdir(bench.dir) if "svg" in name]
     expect(not left, f"{left}")

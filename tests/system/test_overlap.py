@@ -49,7 +49,7 @@ def test_a_stopped_worker_saves_a_whole_step(bench):
     worker = by_hand(bench, psd, 0, 1, stopped, "--steps", 1000000, "--overlap")
     harness.wait_until(lambda: any(j["step"] >= 100 for j in psd.status()["jobs"]), "it trains")
     worker.signal(signal.SIGTERM)
-    worker.expect_exit(-signal.SIGTERM, 20)
+    worker.expect_exit(-signal.SIGTERM)
     psd.stop()
     psd = bench.psd(shards=2)
     by_hand(bench, psd, 0, 1, whole, "--steps", weights.step(stopped)).expect_exit(0)

@@ -114,12 +114,12 @@ class Session:
         """To its end; what it prints is in the report when it fails."""
         self.finish_workers()
         done = self.bench.start("shell", ["/bin/bash", "-e", "-u", "-c", command])
-        done.expect_exit(0, 400)
+        done.expect_exit(0, 1200)
         return done
 
     def finish_workers(self):
         for worker in self.workers:
-            worker.expect_exit(0, 400)
+            worker.expect_exit(0, 1200)
         self.workers = []
 
     def end(self):

@@ -110,6 +110,10 @@ def test_stop_timeout(bench):
     psd.expect_exit(0)
     took = time.monotonic() - begin
     expect(took > 1.9, f"it gave up after {took:.1f} s")  # half of the timeout, at most 2 s: 1 s with the old value
+    worker.signal(signal.SIGCONT)
+    harness.wait_until(lambda: "is shutting down" in worker.err(), "the worker finds what psd has said")
+    time.sleep(0.5)
+    expect(worker.err().count("is shutting down") == 1, f"ten times, and it tells it once: {worker.err()}")
     worker.kill()
 
 

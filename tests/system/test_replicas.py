@@ -81,7 +81,7 @@ def test_ends_with_its_threads(bench):
     harness.wait_until(lambda: len(os.listdir(f"/proc/{worker.pid}/task")) >= 4, "its threads run")
     n = len(os.listdir(f"/proc/{worker.pid}/task"))
     worker.signal(signal.SIGTERM)
-    worker.expect_exit(-signal.SIGTERM, 20)
+    worker.expect_exit(-signal.SIGTERM)
     expect(n < 12, f"not a thread a step: {n}")
 
 

@@ -76,12 +76,12 @@ def test_target_and_accuracy(bench):
     run = bench.dtworker("run", "--ps-tasks", 2, "--workers", 3, "--algorithm", "ssp", "--staleness-bound", 1, "--model",
                          "softmax", "--data", harness.digits(), "--batch", 10, "--epochs", 20, "--target-accuracy", 0.8,
                          "--save", f"{bench.dir}/final", "--step-delay", "0,3,0", "--json")
-    run.expect_exit(0, 120)
+    run.expect_exit(0)
     result = run.json()
     expect(result["steps"] < 1000 and result["test_accuracy"] >= 0.75, f"others went on for a step or two: {result}")
     run = bench.dtworker("run", "--workers", 3, "--algorithm", "ssp", "--model", "softmax", "--data", harness.digits(),
                          "--batch", 10, "--epochs", 6, "--step-delay", "0,0,3", "--json")
-    run.expect_exit(0, 120)
+    run.expect_exit(0)
     expect(run.json()["test_accuracy"] >= 0.8, f"{run.json()}")
 
 

@@ -1,4 +1,5 @@
 """psctl status tells where the time of each shard of psd went: stages in seconds, messages, parked requests."""
+import json
 import os
 import subprocess
 import time
@@ -93,6 +94,29 @@ def test_the_time_of_threads(bench):
     psd.stop()
 
 
+def keys(value):
+    """The form of a value: names and, of lists, that of each part."""
+    if isinstance(value, dict):
+        return {k: keys(v) for k, v in value.items()}
+    return [keys(v) for v in value] if isinstance(value, list) else None
+
+
+def test_psctl_says_what_psd_does(bench):
+    """The other tests ask psd itself."""
+    psd = bench.psd(shards=2)
+    bench.train(psd, 0, 1, "--steps", 3).expect_exit(0)
+    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "--json", "status"], capture_output=True,
+                          text=True, timeout=harness.LONG, check=False)
+    expect(done.returncode == 0, done.stderr)
+    shown, said = json.loads(done.stdout), psd.status()
+    for both in (shown, said):
+        both["jobs"][0]["members"][0].pop("silent_ms", None)
+    expect(shown["jobs"] == said["jobs"] and said["jobs"][0]["step"] == 3, f"{shown['jobs']}, {said['jobs']}")
+    expect(shown["incarnation"] == said["incarnation"] and said["incarnation"] in psd.err(), f"{shown}")
+    expect(keys(shown) == keys(said), f"{shown}, {said}")
+    psd.stop()
+
+
 def test_as_text(bench):
     psd = bench.psd(shards=3)
     harness.wait_until(lambda: all(spent(t) > 0 for t in shards(psd, 3)), "each shard has turned")
@@ -109,4 +133,5 @@ def test_as_text(bench):
     psd.stop()
 
 
-harness.main(test_the_stages_of_a_run, test_their_sum_is_the_time_that_passes, test_the_time_of_threads, test_as_text)
+harness.main(test_the_stages_of_a_run, test_their_sum_is_the_time_that_passes, test_the_time_of_threads,
+             test_psctl_says_what_psd_does, test_as_text)

@@ -21,7 +21,7 @@ def test_stall(bench):
     time.sleep(STALL)
     psd.signal(signal.SIGCONT)
     for w in workers:
-        w.expect_exit(0, 150)
+        w.expect_exit(0)
         expect(w.json()["steps"] == 200, f"{w.json()}")
     counters = psd.job()["counters"]
     expect(counters["lost"] == 0, f"time in which psd did not turn does not run: {counters}")

@@ -1,7 +1,6 @@
 """As on several hosts: one psd, two dtworkers over tcp, in either order and with a delay; the model is
 saved and evaluated; psd stops on TERM."""
 import os
-import time
 
 import harness
 from harness import expect
@@ -32,7 +31,7 @@ def test_psd_first(bench):
     psd = bench.psd(shards=3)
     args = ("--data", harness.digits(), *TRAIN, "--json")
     first = bench.train(psd, 1, 2, *args, model="softmax")
-    time.sleep(1)
+    harness.wait_until(lambda: any(j["members"] for j in psd.status()["jobs"]), "the first one is there")
     second = bench.train(psd, 0, 2, *args, "--save", model, model="softmax")
     finish(bench, psd, [second, first], model)
 
@@ -43,9 +42,8 @@ def test_workers_first(bench):
     args = ("--data", harness.digits(), *TRAIN, "--json")
     workers = [bench.train(endpoint, 0, 2, *args, "--save", model, model="softmax"),
                bench.train(endpoint, 1, 2, *args, model="softmax")]
-    time.sleep(6)  # "waiting for tcp://..." comes each 5 s
-    expect(all(w.is_alive() for w in workers), "workers wait for a psd that is not there yet")
-    expect(endpoint in workers[0].err(), f"a waiting worker names {endpoint}")
+    harness.wait_until(lambda: all(endpoint in w.err() for w in workers), f"the waiting workers name {endpoint}")
+    expect(all(w.is_alive() for w in workers), "they wait for a psd that is not there yet")
     psd = bench.psd(endpoint=endpoint, shards=1)
     finish(bench, psd, workers, model)
 

@@ -7,27 +7,29 @@ import harness
 from harness import expect
 
 TRAIN = ("--steps", 300, "--step-delay", 10)
+ENDLESS = ("--steps", 1000000, "--step-delay", 10)
 
 
 def test_refused(bench):
     psd = bench.psd(shards=2)
-    first = bench.train(psd, 0, 1, *TRAIN)
+    first = bench.train(psd, 0, 1, *ENDLESS)
     harness.wait_until(lambda: any(j["step"] >= 1 for j in psd.status()["jobs"]), "the first one trains")
-    second = bench.train(psd, 0, 1, *TRAIN, "--retry-for", "1")
+    second = bench.train(psd, 0, 1, *ENDLESS, "--retry-for", "1")
     second.expect_exit(75)
     expect(str(first.pid) in second.err(), f"the refusal names pid {first.pid}: {second.err()[-300:]}")
     expect(socket.gethostname()[:60] in second.err(), "the refusal names the host")
     last = second.err().splitlines()[-1]
     expect("rank 0 of job j is taken" in last and "give each worker a --rank of its own" in last and "--workers M" in last,
            f"one line names the cause and the remedy: {last}")
-    first.expect_exit(0)
+    first.signal(signal.SIGTERM)
+    first.expect_exit(-signal.SIGTERM)
     psd.stop()
 
 
 def test_both_without_a_rank(bench):
     """Started by hand, twice the same command: --rank is 0 and --workers is 1."""
     psd = bench.psd(shards=2)
-    same = ("train", "--ps", psd.endpoint, "--job", "j", "--model", "toy", *TRAIN)
+    same = ("train", "--ps", psd.endpoint, "--job", "j", "--model", "toy", *ENDLESS)
     first = bench.dtworker(*same)
     harness.wait_until(lambda: any(j["step"] >= 1 for j in psd.status()["jobs"]), "the first one trains")
     second = bench.dtworker(*same)

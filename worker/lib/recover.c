@@ -327,9 +327,10 @@ recover_goodbye(struct connection *c, const struct dt_head *head, int64_t now)
     if (!header.failed)
         dt_dealer_send(c->dealer, header.data, header.len, NULL, 0);
     dt_buffer_deinit(&header);
+    if (c->state != CONNECTION_READY)
+        return; /* psd repeats it until it is answered */
     if (c->shard == 0)
         client_log(client, DTW_LOG_NOTICE, "ps task %u at %s is shutting down", c->task->index,
                    c->task->endpoint);
-    if (c->state == CONNECTION_READY)
-        recover_start(c, now + HELLO_EACH_MS);
+    recover_start(c, now + HELLO_EACH_MS);
 }
