@@ -21,6 +21,7 @@
 
 #define MESSAGES_A_TURN 64 /* from one connection, before the others have their turn */
 #define FULL_RETRY_MS 5
+#define LOOK_MS 500                  /* the background thread, at what others have left lying */
 #define BACKGROUND_BYTES (256 << 10) /* of payload under way */
 
 static bool
@@ -374,8 +375,9 @@ background(void *arg)
             background_turn(client);
             continue;
         }
-        /* With a driver at work: it does what time brings; look again later. */
-        d->background_until_ms = d->due_ms;
+        /* With a driver at work: it does what time brings; look again later. Without: a request that did not wake
+         * this thread and that nobody waits for is not to lie until the next heartbeat, its connection may be cut. */
+        d->background_until_ms = d->due_ms < now + LOOK_MS ? d->due_ms : now + LOOK_MS;
         if (d->taken || d->n_waiting > 0)
             d->background_until_ms = now + client->params.lease_ms / 8 + 1;
         wait_until(&d->background, d, d->background_until_ms);

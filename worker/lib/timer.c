@@ -54,8 +54,7 @@ tick_hello(struct connection *c, int64_t now, int64_t *due)
 }
 
 /* When the next heartbeat is due. While something is outstanding and nothing is heard it comes early:
- * a cut connection that libzmq has mended in silence is found out by its answer, HELLO_REQUIRED. (Early as seen by
- * the loop: with a small request that nobody waits for it turns only when a heartbeat is due anyway.) */
+ * a cut connection that libzmq has mended in silence is found out by its answer, HELLO_REQUIRED. */
 static int64_t
 heartbeat_due(const struct connection *c)
 {

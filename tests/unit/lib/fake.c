@@ -686,7 +686,7 @@ fake_open(struct fake **fakes, unsigned n, int64_t retry_for_ms)
     o.ps = ps;
     o.n_ps = n;
     o.job = "test";
-    o.lease_ms = 1000;
+    o.lease_ms = fakes[0]->lease_ms;
     o.waiting_ms = 200;
     o.retry_for_ms = retry_for_ms;
     o.log = fake_log;

@@ -221,6 +221,31 @@ Test(sessions, a_lost_reply_is_asked_for_again_and_the_push_applied_once)
     fake_stop(f);
 }
 
+/* Neither a waiter nor the window makes the background thread look at it; heartbeats come each 30 s. */
+Test(sessions, a_small_push_that_nobody_waits_for_is_asked_for_again_soon)
+{
+    struct fake *f = fake_start(1, NULL);
+    struct dtw_client *client;
+    struct dtw_handle *h;
+    struct dtw_error err;
+
+    f->lease_ms = 120000;
+    client = ready(f);
+    fake_lock(f);
+    f->swallow_op = DT_OP_PUSH;
+    f->swallow = 1;
+    fake_unlock(f);
+    usleep(1200000); /* until nothing of the opening is left that would wake it */
+    cr_assert_eq(dtw_push(client, grads, 1, 1, &h, &err), DTW_OK);
+    fake_wait_seen(f, DT_OP_PUSH, 1);
+    fake_fence(f);
+    fake_wait_seen(f, DT_OP_PUSH, 2);
+    cr_assert_eq(dtw_wait(h, 10000, NULL, &err), DTW_OK, "%s", err.text);
+    cr_assert(f->applied == 2 && f->resent == 2);
+    dtw_close(client);
+    fake_stop(f);
+}
+
 Test(sessions, parked_requests_are_sent_again)
 {
     struct fake *f = fake_start(1, NULL);
