@@ -43,6 +43,13 @@ packages_as_root()
     fi
 }
 
+# packages_update: apt's lists, once for all that is installed by this shell.
+packages_update()
+{
+    "${packages_updated:-false}" || packages_as_root apt-get update -q || return
+    packages_updated=true
+}
+
 # packages_install NAME...: what is missing of them. 1 with one line on stderr when that fails.
 packages_install()
 {
@@ -55,7 +62,7 @@ packages_install()
     fi
     echo "installing ${missing[*]}"
     log=$(mktemp) || return 1
-    if ! { packages_as_root apt-get update -q && packages_as_root env DEBIAN_FRONTEND=noninteractive \
+    if ! { packages_update && packages_as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
         grep -E '^(E:|error:)' "$log" >&2
         echo "error: could not install ${missing[*]} with apt-get (all output: $log)" >&2
