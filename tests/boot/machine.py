@@ -1,8 +1,10 @@
 """machine.py - a Debian in a temporary folder, booted by systemd-nspawn with a network of its own.
 
-The root is made once by mmdebstrap (else debootstrap) from the sources of this system's apt, and kept as
-an archive; each test unpacks it anew. What cannot be had here raises Skipped with the step that failed."""
+The smallest root is made once by mmdebstrap (else debootstrap) from the sources of this system's apt, and kept as
+an archive; one with more packages is made from it, and kept too. Each test unpacks its own anew. What cannot be had
+here raises Skipped with the step that failed."""
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -19,6 +21,14 @@ from packages import Failed, Skipped, expect, run
 BASE = ("systemd", "systemd-sysv", "dbus")
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": "",
        "DEBIAN_FRONTEND": "noninteractive", "HOME": "/"}
+ROOM = 5 << 30  # bytes, for a root in memory; as much again is left to others
+CLONE_NEWNS = 0x20000
+INSTALL = """apt-get update -q
+apt-get install -q -y --no-install-recommends "$@"
+apt-get clean
+rm -rf /var/lib/apt/lists/* /etc/resolv.conf
+echo uninitialized >/etc/machine-id
+"""
 
 
 def wait_until(condition, what, timeout=60.0):
@@ -51,19 +61,38 @@ def proxies():
     return [f"--aptopt={line}" for line in found]
 
 
-def make_root(archive, names):
-    """An archive of a small Debian with these packages; the temporary folders are those of the tools."""
+def make_root(partial):
+    """An archive of the smallest Debian with apt; the temporary folders are those of the tools."""
     suite, lines = sources()
-    partial = f"{archive}.partial"
-    include = [f"--include={','.join(names)}"] if names else []
     if shutil.which("mmdebstrap"):
-        argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", *include, *proxies(), suite, partial,
-                *lines]
-        said = run(argv, 900, check=False)
-    elif shutil.which("debootstrap"):
-        said = debootstrap(suite, include, lines[0].split()[1], partial)
-    else:
-        raise Skipped("root: there is neither mmdebstrap nor debootstrap")
+        argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", *proxies(), suite, partial, *lines]
+        return run(argv, 900, check=False)
+    if shutil.which("debootstrap"):
+        return debootstrap(suite, lines[0].split()[1], partial)
+    raise Skipped("root: there is neither mmdebstrap nor debootstrap")
+
+
+def extend_root(base, partial, names):
+    """An archive of what is in `base` and these packages; like a new one it is no machine yet."""
+    folder = tempfile.mkdtemp(prefix="psd-root-")
+    groups_before = own_groups()
+    try:
+        in_memory(folder)
+        root = os.path.join(folder, "root")
+        os.mkdir(root)
+        run(["tar", "-C", root, "--numeric-owner", "-xf", base], 300)
+        said = run([*nspawn(root, f"psd-root-{os.getpid()}"), "--setenv=DEBIAN_FRONTEND=noninteractive", "/bin/sh",
+                    "-ec", INSTALL, "sh", *names], 900, check=False)
+        if said.returncode == 0:
+            run(["tar", "-C", root, "--one-file-system", "--numeric-owner", "-cf", partial, "."], 300)
+        return said
+    finally:
+        remove_groups(own_groups() - groups_before)
+        remove(folder)
+
+
+def keep(said, partial, archive):
+    """The archive, if the programs that made it succeeded."""
     if said.returncode != 0:
         with contextlib.suppress(OSError):
             os.unlink(partial)
@@ -72,10 +101,10 @@ def make_root(archive, names):
     os.rename(partial, archive)
 
 
-def debootstrap(suite, include, mirror, archive):
+def debootstrap(suite, mirror, archive):
     folder = tempfile.mkdtemp(prefix="psd-root-")
     try:
-        said = run(["debootstrap", "--variant=minbase", *include, suite, folder, mirror], 900, check=False)
+        said = run(["debootstrap", "--variant=minbase", suite, folder, mirror], 900, check=False)
         if said.returncode == 0:
             run(["tar", "-C", folder, "--one-file-system", "--numeric-owner", "-cf", archive, "."], 300)
         return said
@@ -89,9 +118,35 @@ def archive_of(cache, names):
     # another list of packages is another root
     archive = os.path.join(cache, f"root-{zlib.crc32(' '.join(names).encode()):08x}.tar")
     if not os.path.exists(archive):
-        print("making the root", flush=True)
-        make_root(archive, names)
+        base = archive_of(cache, ()) if names else None
+        begin = time.monotonic()
+        partial = f"{archive}.partial"
+        keep(extend_root(base, partial, names) if names else make_root(partial), partial, archive)
+        print(f"made a root in {time.monotonic() - begin:.0f} s", flush=True)
     return archive
+
+
+def nspawn(root, name):
+    """The start of a command in the root, with this system's network. It is thrown away: nothing waits for a disk."""
+    return ["systemd-nspawn", "--quiet", f"--directory={root}", f"--machine={name}", "--register=no", "--keep-unit",
+            "--suppress-sync=yes", "--as-pid2", "--resolv-conf=copy-host", "--timezone=off", "--console=pipe"]
+
+
+def in_memory(folder):
+    """What is put in the folder is kept in memory, if there is plenty. The mount is this process's own: however it
+    ends, nothing is left of it."""
+    with open("/proc/meminfo", encoding="ascii") as f:
+        available = re.search(r"^MemAvailable: +(\d+) kB$", f.read(), re.M)
+    if not available or int(available[1]) * 1024 < 2 * ROOM or ctypes.CDLL(None).unshare(CLONE_NEWNS) != 0:
+        return
+    if run(["mount", "--make-rprivate", "/"], check=False).returncode == 0:
+        run(["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=700", "psd-root", folder], check=False)
+
+
+def remove(folder):
+    if os.path.ismount(folder):
+        run(["umount", "--lazy", folder], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def children(pid):
@@ -139,6 +194,7 @@ class Machine:
         packages.require("systemd-nspawn", "nsenter", "tar")
         archive = archive_of(cache, (*BASE, *more))
         self.dir = tempfile.mkdtemp(prefix="psd-boot-")
+        in_memory(self.dir)
         self.root = os.path.join(self.dir, "root")
         self.log_path = os.path.join(self.dir, "console")
         self.nspawn = self.leader = None
@@ -243,4 +299,4 @@ class Machine:
             self.nspawn.wait()
         if self.nspawn:
             remove_groups(own_groups() - self.groups_before)
-        shutil.rmtree(self.dir, ignore_errors=True)
+        remove(self.dir)

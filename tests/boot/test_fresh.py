@@ -49,6 +49,7 @@ class Fresh:
         self.groups_before = machine.own_groups()
         self.name = f"psd-fresh-{os.getpid()}"
         self.dir = tempfile.mkdtemp(prefix="psd-fresh-")
+        machine.in_memory(self.dir)
         self.root = os.path.join(self.dir, "root")
         self.clone_path = os.path.join(self.dir, "clone")
         self.binds = [f"--bind={self.clone_path}:{packages.ROOT}", *self.compiler_cache()]
@@ -86,9 +87,8 @@ class Fresh:
         """(exit code, output) of a program in the root, in the clone; nothing of it outlives it."""
         with open(self.log_path, "wb") as log:
             nspawn = subprocess.Popen(
-                ["systemd-nspawn", "--quiet", f"--directory={self.root}", f"--machine={self.name}", "--register=no",
-                 "--keep-unit", "--as-pid2", "--resolv-conf=copy-host", "--timezone=off", "--console=pipe",
-                 f"--setenv={INSIDE}=1", *self.binds, f"--chdir={packages.ROOT}", *argv],
+                [*machine.nspawn(self.root, self.name), f"--setenv={INSIDE}=1", *self.binds,
+                 f"--chdir={packages.ROOT}", *argv],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
                 preexec_fn=die_with_parent)
         try:
@@ -119,7 +119,7 @@ class Fresh:
         machine.remove_groups(machine.own_groups() - self.groups_before)
         with contextlib.suppress(OSError):  # systemd-nspawn leaves it
             os.rmdir(f"/run/systemd/nspawn/propagate/{self.name}")
-        shutil.rmtree(self.dir, ignore_errors=True)
+        machine.remove(self.dir)
 
 
 def command(fresh, *argv):
