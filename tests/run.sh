@@ -6,7 +6,8 @@
 # All tests run from the build with sanitizers; those that train at length use the release binaries.
 #   --fast      without the tests labelled slow, from the release build (under a minute once built)
 #   --slow      the tests labelled slow alone, whole: lintian looks at the packages, a fresh Debian passes --fast (not
-#               a slice of it), and PyTorch, scikit-learn and OpenMPI are compared with
+#               a slice of it), clang-tidy's analyzer follows all its states (else a third), and PyTorch, scikit-learn
+#               and OpenMPI are compared with
 #   --preset    run everything from this build (it alone is built)
 #   --no-build  neither packages nor build: what is there is tested
 # The test fresh runs this script once more in a clone in a Debian that has nothing yet: all is installed and built
@@ -27,7 +28,10 @@ rest=()
 while [ $# -gt 0 ]; do
     case $1 in
     --fast) fast=true filter=(-LE slow) ;;
-    --slow) slow=true filter=(-L slow -C peers) PSD_FRESH=${PSD_FRESH:---fast} ;;
+    --slow)
+        slow=true filter=(-L slow -C peers)
+        PSD_FRESH=${PSD_FRESH:---fast} PSD_TIDY_NODES=${PSD_TIDY_NODES:-225000}
+        ;;
     --no-build) prepare=false ;;
     --preset)
         [ $# -gt 1 ] || { echo "error: --preset needs a name" >&2; exit 64; }
@@ -85,7 +89,7 @@ if $prepare; then
 fi
 
 echo "== test"
-export CTEST_OUTPUT_ON_FAILURE=1 PSD_FRESH
+export CTEST_OUTPUT_ON_FAILURE=1 PSD_FRESH PSD_TIDY_NODES
 log=$root/build/$preset/ctest.log
 ctest --test-dir "$root/build/$preset" -j $(($(nproc) * 2)) --no-label-summary --no-tests=error "${filter[@]}" "${rest[@]}" |
     tee "$log"
