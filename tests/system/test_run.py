@@ -42,6 +42,42 @@ def test_two_ps_tasks(bench):
     expect(run.json()["steps"] == 30, "two epochs of 15 steps")
 
 
+def threads_of(bench, name):
+    """[(name, processors)] of the threads of each process that was started by this name."""
+    found = []
+    for pid in bench.marked():
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            argv = f.read().split(b"\0")
+        if name in argv[:2]:
+            tasks = os.listdir(f"/proc/{pid}/task")
+            found.append({int(t): os.sched_getaffinity(int(t)) for t in tasks})
+    return found
+
+
+def bound(bench, workers, *args):
+    """Of each worker: the processors of its main thread, and of all its threads together."""
+    run = bench.dtworker("run", *LONG_RUN[2:], "--workers", workers, "--threads", 1, *args, "--metrics", os.path.join(bench.dir, "m"))
+    harness.wait_until(lambda: os.path.exists(os.path.join(bench.dir, "m")) and os.path.getsize(os.path.join(bench.dir, "m")), "it trains")
+    found = [(t[min(t)], set.union(*t.values())) for t in threads_of(bench, b"train")]
+    os.unlink(os.path.join(bench.dir, "m"))
+    run.signal(signal.SIGTERM)
+    run.expect_exit(-signal.SIGTERM)
+    expect(len(found) == workers, f"{found}")
+    return found
+
+
+def test_each_worker_computes_on_processors_of_its_own(bench):
+    mine = os.sched_getaffinity(0)
+    n = len(mine)
+    if n < 2 or n > 16:
+        raise harness.Skipped(f"run: {n} processors")
+    found = bound(bench, n)
+    expect(sorted(cpus for main, _ in found for cpus in main) == sorted(mine), f"one each: {found}")
+    expect(all(all_ == mine for _, all_ in found), f"what talks to psd is free: {found}")
+    for args in ((n, "--cpus", "any"), (n + 1,)):
+        expect(all(main == mine for main, _ in bound(bench, *args)), f"{args}: nobody is bound")
+
+
 def test_control_c(bench):
     run = start_long_run(bench)
     os.killpg(run.pid, signal.SIGINT)  # a terminal sends it to the whole group
@@ -129,6 +165,6 @@ def test_what_a_killed_run_leaves_the_next_one_removes(bench):
     expect(directories(bench) == others, f"nothing else was touched: {directories(bench)}")
 
 
-harness.main(test_whole, test_two_ps_tasks, test_control_c, test_terminate_parent_alone, test_the_last_window_may_be_short,
+harness.main(test_whole, test_two_ps_tasks, test_each_worker_computes_on_processors_of_its_own, test_control_c, test_terminate_parent_alone, test_the_last_window_may_be_short,
              test_a_run_too_short_to_meet_the_centre_says_so_once, test_dead_child,
              test_killed_parent, test_what_a_killed_run_leaves_the_next_one_removes)

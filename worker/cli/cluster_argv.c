@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "worker/cli/affinity.h"
 #include "worker/cli/score.h"
 
 void
@@ -69,6 +70,18 @@ threads_of(const struct settings *s)
     return settings_threads(s, (unsigned)processors() / (unsigned)s->workers);
 }
 
+/* --cpus own */
+static void
+add_cpus(struct cluster_argv *a, const struct cluster *c, unsigned rank)
+{
+    unsigned each = (unsigned)threads_of(c->s) * (unsigned)c->s->replicas;
+    cpu_set_t allowed = affinity_allowed();
+    char text[512];
+
+    if (affinity_share(&allowed, rank, c->n_workers, each, text, sizeof(text)))
+        cluster_argv_add(a, "--cpus=%s", text);
+}
+
 bool
 cluster_argv_worker(struct cluster_argv *a, const struct cluster *c, unsigned rank, int report_fd)
 {
@@ -83,6 +96,8 @@ cluster_argv_worker(struct cluster_argv *a, const struct cluster *c, unsigned ra
     cluster_argv_add(a, "--rank=%u", rank);
     cluster_argv_add(a, "--workers=%u", c->n_workers);
     cluster_argv_add(a, "--threads=%llu", threads_of(s));
+    if (s->cpus_of_run == CPUS_OWN)
+        add_cpus(a, c, rank);
     cluster_argv_add(a, "--step-delay=%llu", (unsigned long long)delay);
     cluster_argv_add(a, "--report-fd=%d", report_fd);
     cluster_argv_add(a, "--log-level=%s", log_level(s, rank == 0));

@@ -12,14 +12,14 @@
 
 #include "proto/base/buffer.h"
 
-static const char *const set_by_run[] = {"workers", "threads", "step-delay", "save",
-                                         "metrics", "json",    "log-level",  NULL};
+static const char *const set_by_run[] = {"workers", "threads", "cpus",      "step-delay", "save",
+                                         "metrics", "json",    "log-level", NULL};
 const struct settings_route settings_run_to_train = {settings_run, settings_train, set_by_run};
 
 /* Their defaults differ, and who trains alone waits for nobody. */
-static const char *const set_for_local[] = {"workers",   "threads", "step-delay", "save",
-                                            "metrics",   "json",    "log-level",  "start-timeout",
-                                            "retry-for", NULL};
+static const char *const set_for_local[] = {"workers",       "threads",   "cpus", "step-delay",
+                                            "save",          "metrics",   "json", "log-level",
+                                            "start-timeout", "retry-for", NULL};
 const struct settings_route settings_run_to_local = {settings_run, settings_train, set_for_local};
 
 static bool

@@ -21,7 +21,7 @@
 /* Where it goes, what comes out, and how fast: nothing that a replay would do. */
 static const char *const not_recorded[] = {
     "ps",   "save",    "metrics",    "json",    "log-level", "report-fd", "record", "data",
-    "help", "overlap", "step-delay", "threads", "retry-for", "lease",     NULL};
+    "help", "overlap", "step-delay", "threads", "cpus",      "retry-for", "lease",  NULL};
 static const struct settings_route to_record = {settings_train, settings_train, not_recorded};
 
 enum dt_status

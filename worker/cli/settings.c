@@ -52,6 +52,7 @@
         .help = "workers expected: ranks 0 to M-1")
 #define ROW_THREADS(help_)                                                                         \
     ROW("threads", U64, threads, .def = "0", .min = 0, .max = 1024, .arg = "N", .help = (help_))
+#define ROW_CPUS(type_, field_, ...) ROW("cpus", type_, field_, __VA_ARGS__)
 #define ROW_SAVE(help_) ROW("save", STRING, save, .arg = "FILE", .help = (help_))
 #define ROW_RECORD                                                                                 \
     ROW("record", STRING, record, .arg = "DIR",                                                    \
@@ -177,6 +178,8 @@ const struct dt_option settings_train[] = {
     ROW_START_TIMEOUT("0"),
     ROW_RETRY_FOR("60s"),
     ROW_THREADS("of the BLAS library; 0: all processors, or 1 with several replicas"),
+    ROW_CPUS(CSV, cpus, .arg = "N[-M],...",
+             .help = "compute on these processors, as in 0,2-3; what talks to psd runs on any"),
     ROW("step-delay", U64, step_delay_ms, .def = "0", .min = 0, .max = 1e9, .arg = "MS",
         .help = "wait so many milliseconds in each step: imitates a slow machine"),
     ROW_SAVE(
@@ -199,6 +202,9 @@ const struct dt_option settings_train[] = {
     ROW_START_TIMEOUT("60s"), ROW_RETRY_FOR("5s"),                                                 \
         ROW_THREADS("of the BLAS library in each worker; 0: processors / workers, or 1 with "      \
                     "several replicas"),                                                           \
+        ROW_CPUS(ENUM, cpus_of_run, .def = "own", .choices = "own|any", .arg = "WHICH",            \
+                 .help = "own: each worker computes on processors of its own, where all fill the " \
+                         "machine evenly; any: wherever there is room"),                           \
         ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",                                   \
             .help = "wait in each step: one value for all ranks, or one a rank")
 

@@ -14,6 +14,7 @@
 #define SETTINGS_MAX_WORKERS 1024
 #define SETTINGS_EPOCHS 5 /* where neither --epochs nor --steps is given */
 #define SETTINGS_TOY_STEPS 100
+#define CPUS_OWN 0 /* of own|any */
 
 struct settings {
     struct dt_options_head head;
@@ -80,6 +81,8 @@ struct settings {
     /* run, eval */
     uint64_t ps_tasks;
     char **step_delays; /* one for all ranks, or one a rank */
+    char **cpus;        /* train: the computing threads' processors; NULL: any */
+    int cpus_of_run;    /* index into own|any: CPUS_OWN */
     char *model_file;
     /* compare */
     char **algorithms;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proto/base/plural.h"
+#include "worker/cli/affinity.h"
 #include "worker/cli/command.h"
 #include "worker/cli/elastic.h"
 #include "worker/cli/exit_code.h"
@@ -231,13 +232,17 @@ train(struct training *t)
     struct dt_error err = {DT_OK, ""};
     struct dtw_error lib = {DTW_OK, ""};
     char line[EXPLAIN_MAX];
+    cpu_set_t cpus;
 
     t->row = settings_row(t->s);
-    enum dt_status r = open_model(t, &err);
+    enum dt_status r = affinity_parse(t->s->cpus, &cpus, &err);
+    if (r == DT_OK)
+        r = open_model(t, &err);
     if (r == DT_OK)
         r = open_outputs(t, &err);
     if (r != DT_OK)
         return command_fail(r, &err);
+    affinity_bind_others(&cpus);
     start_line(t);
     rate_line(t);
     elastic_line(t);
@@ -251,6 +256,7 @@ train(struct training *t)
             return exit_code_of(s);
         }
     }
+    affinity_bind(&cpus);
     r = open_loop(t, &err);
     if (r != DT_OK)
         return command_fail(r, &err);
