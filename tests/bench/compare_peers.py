@@ -13,7 +13,8 @@ taken, as float32 in memory; batch 64 a worker, SGD, one thread a process, model
 values. Both sides shuffle each epoch, gather the rows of each batch, take as many steps, and none tests in
 between. Timed is the loop of steps alone: no start of processes, no reading, no first values, of ours not the
 first step and of PyTorch not the first ten. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it,
-over ipc, the same with --overlap (DDP overlaps as well), and over tcp.
+over ipc, the same with --overlap (DDP overlaps as well), and over tcp. `run` binds each worker to processors where all
+fill them evenly; both processes of DDP, and ours over tcp, are bound to the same ones.
 
 Transfers. One server and one client over tcp on loopback, one request after the other: rpc_sync of a gradient that the
 server adds at once (w -= a * g), rpc_sync of the values, against bench_transport's serial push and pull; its push_pull
@@ -130,9 +131,15 @@ def by_overlap(bench, path, model, steps, bound):
     return by_run(bench, path, model, steps, bound, "--overlap")
 
 
+def cpus(rank):
+    """As `dtworker run` binds a worker with one thread."""
+    mine = sorted(os.sched_getaffinity(0))
+    return ["--cpus", mine[rank % len(mine)]] if len(mine) > 1 and WORKERS % len(mine) == 0 else []
+
+
 def by_tcp(bench, path, model, steps, bound):
     psd = bench.psd(together_bytes="256KiB")  # as it comes
-    workers = [bench.train(psd, rank, WORKERS, "--metrics", f"m{rank}", *common(path, model, steps)[2:], model=model)
+    workers = [bench.train(psd, rank, WORKERS, "--metrics", f"m{rank}", *common(path, model, steps)[2:], *cpus(rank), model=model)
                for rank in range(WORKERS)]
     reports = finish(workers, bound)
     psd.stop()
@@ -142,7 +149,7 @@ def by_tcp(bench, path, model, steps, bound):
 def by_torch(bench, path, model, steps, bound, n=1):
     store = os.path.join(bench.dir, f"store{bench.n}")
     started = [bench.start("torch", ["/usr/bin/python3", os.path.join(HERE, "peer_torch.py"), "train", path, model, str(BATCH),
-                                     str(steps), str(RATE), str(rank), str(n), store]) for rank in range(n)]
+                                     str(steps), str(RATE), str(rank), str(n), store, *(map(str, cpus(rank)[1:]) if n > 1 else ())]) for rank in range(n)]
     reports = finish(started, bound)
     rate = sum(r["samples"] for r in reports) / max(r["seconds"] for r in reports)
     return trained("PyTorch", rate, reports[0]["loss_before"], reports[0]["loss"])

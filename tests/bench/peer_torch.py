@@ -1,10 +1,10 @@
 """peer_torch.py - PyTorch's side of compare_peers.py: its processes, each prints one JSON object.
 
-    peer_torch.py train DATA MODEL BATCH STEPS LR RANK WORKERS STORE    one process of a training
-    peer_torch.py rpc BYTES SECONDS RANK STORE                          rank 0 serves, rank 1 measures
+    peer_torch.py train DATA MODEL BATCH STEPS LR RANK WORKERS STORE [CPU]    one process of a training
+    peer_torch.py rpc BYTES SECONDS RANK STORE                                rank 0 serves, rank 1 measures
 
 STORE is a file that the processes of one run share; the processes find each other by it, on loopback, so that no port
-is named. Each process computes with one thread."""
+is named. Each process computes with one thread, on the processor CPU where it is given; gloo's threads are free."""
 import json
 import os
 import sys
@@ -51,7 +51,7 @@ def loss_of(net, x, y):
                    for a, b in zip(x.split(1000), y.split(1000))) / len(y)
 
 
-def train(data, model, batch, steps, rate, rank, workers, store):
+def train(data, model, batch, steps, rate, rank, workers, store, cpu=None):
     batch, steps, rate, rank, workers = int(batch), int(steps), float(rate), int(rank), int(workers)
     arrays = numpy.load(data)
     x = torch.tensor(arrays["x_train"]).float().div_(255)
@@ -62,6 +62,8 @@ def train(data, model, batch, steps, rate, rank, workers, store):
     if workers > 1:
         torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=workers)
         trained, wait = torch.nn.parallel.DistributedDataParallel(net), torch.distributed.barrier
+    if cpu is not None:
+        os.sched_setaffinity(0, {int(cpu)})
     optimizer, rows, samples = torch.optim.SGD(net.parameters(), rate), rows_of(len(y), batch, rank, workers), 0
     before = loss_of(net, x, y)
     for step in range(WARM_STEPS + steps):

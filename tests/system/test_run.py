@@ -78,6 +78,15 @@ def test_each_worker_computes_on_processors_of_its_own(bench):
         expect(all(main == mine for main, _ in bound(bench, *args)), f"{args}: nobody is bound")
 
 
+def test_train_computes_where_it_is_told(bench):
+    """As many BLAS threads as processors, unless --threads says other."""
+    cpu = max(os.sched_getaffinity(0))
+    for args, said in (((), "1 thread"), (("--threads", 2), "2 threads")):
+        worker = bench.dtworker("train", "--algorithm", "local", "--model", "toy", "--steps", 3, "--cpus", cpu, *args)
+        worker.expect_exit(0)
+        expect(f", {said} on cpu {cpu}, 3 steps\n" in worker.out(), worker.out())
+
+
 def test_control_c(bench):
     run = start_long_run(bench)
     os.killpg(run.pid, signal.SIGINT)  # a terminal sends it to the whole group
@@ -165,6 +174,7 @@ def test_what_a_killed_run_leaves_the_next_one_removes(bench):
     expect(directories(bench) == others, f"nothing else was touched: {directories(bench)}")
 
 
-harness.main(test_whole, test_two_ps_tasks, test_each_worker_computes_on_processors_of_its_own, test_control_c, test_terminate_parent_alone, test_the_last_window_may_be_short,
+harness.main(test_whole, test_two_ps_tasks, test_each_worker_computes_on_processors_of_its_own,
+             test_train_computes_where_it_is_told, test_control_c, test_terminate_parent_alone, test_the_last_window_may_be_short,
              test_a_run_too_short_to_meet_the_centre_says_so_once, test_dead_child,
              test_killed_parent, test_what_a_killed_run_leaves_the_next_one_removes)

@@ -97,20 +97,36 @@ nth(const cpu_set_t *set, unsigned index)
 }
 
 bool
+affinity_text(const cpu_set_t *set, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int cpu = 0, last; cpu < CPU_SETSIZE && used < size; cpu = last + 1) {
+        last = cpu;
+        if (!CPU_ISSET(cpu, set))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, set))
+            last++;
+        used += (size_t)snprintf(text + used, size - used, "%s%d", used ? "," : "", cpu);
+        if (last > cpu && used < size)
+            used += (size_t)snprintf(text + used, size - used, "-%d", last);
+    }
+    return used < size;
+}
+
+bool
 affinity_share(const cpu_set_t *allowed, unsigned rank, unsigned workers, unsigned each, char *text,
                size_t size)
 {
-    unsigned n = (unsigned)CPU_COUNT(allowed);
-    size_t used = 0;
+    unsigned n = (unsigned)CPU_COUNT(allowed), first;
+    cpu_set_t share;
 
     if (n < 2 || each == 0 || n % each != 0 || workers % (n / each) != 0)
         return false;
-    for (unsigned i = 0; i < each; i++) {
-        int cpu = nth(allowed, rank % (n / each) * each + i);
-
-        used += (size_t)snprintf(text + used, size - used, "%s%d", i ? "," : "", cpu);
-        if (used >= size)
-            return false;
-    }
-    return true;
+    first = rank % (n / each) * each;
+    CPU_ZERO(&share);
+    for (unsigned i = 0; i < each; i++)
+        CPU_SET(nth(allowed, first + i), &share);
+    return affinity_text(&share, text, size);
 }

@@ -20,6 +20,8 @@ enum dt_status affinity_parse(char **parts, cpu_set_t *out, struct dt_error *err
 void affinity_bind_others(const cpu_set_t *set);
 /* The caller, and the threads that it makes from now on. */
 void affinity_bind(const cpu_set_t *set);
+/* As affinity_parse reads it, in ranges; "" of the empty set. false: there is no room for it. */
+bool affinity_text(const cpu_set_t *set, char *text, size_t size);
 /* This one's share where `workers` with `each` computing threads divide the processors of `allowed`, as text for
  * affinity_parse. false: they do not fill them evenly, so it is better that nobody is bound. */
 bool affinity_share(const cpu_set_t *allowed, unsigned rank, unsigned workers, unsigned each,

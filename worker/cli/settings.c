@@ -96,7 +96,9 @@
         ROW("replicas", U64, replicas, .def = "1", .min = 1, .max = REPLICAS_MAX, .arg = "K",      \
             .help = "threads on one copy of the values, each with a batch; one gradient a step"),  \
         ROW("overlap", FLAG, overlap,                                                              \
-            .help = "send a gradient layer by layer while the rest of it is being computed"),      \
+            .help = "send a gradient layer by layer while the rest of it is being computed, and "  \
+                    "begin the "                                                                   \
+                    "next step with the first layer's values"),                                    \
         ROW("lr", DOUBLE, lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",                     \
             .help = "learning rate on psd, or of the worker where psd has none; 0: the "           \
                     "algorithm's own"),                                                            \
@@ -177,9 +179,10 @@ const struct dt_option settings_train[] = {
         .help = "replace a job of this name that is complete, failed, or without workers"),
     ROW_START_TIMEOUT("0"),
     ROW_RETRY_FOR("60s"),
-    ROW_THREADS("of the BLAS library; 0: all processors, or 1 with several replicas"),
+    ROW_THREADS("of the BLAS library; 0: all processors (of --cpus), or 1 with several replicas"),
     ROW_CPUS(CSV, cpus, .arg = "N[-M],...",
-             .help = "compute on these processors, as in 0,2-3; what talks to psd runs on any"),
+             .help = "compute on these processors of the allowed ones, as in 0,2-3; what talks to "
+                     "psd runs on any"),
     ROW("step-delay", U64, step_delay_ms, .def = "0", .min = 0, .max = 1e9, .arg = "MS",
         .help = "wait so many milliseconds in each step: imitates a slow machine"),
     ROW_SAVE(
@@ -203,8 +206,9 @@ const struct dt_option settings_train[] = {
         ROW_THREADS("of the BLAS library in each worker; 0: processors / workers, or 1 with "      \
                     "several replicas"),                                                           \
         ROW_CPUS(ENUM, cpus_of_run, .def = "own", .choices = "own|any", .arg = "WHICH",            \
-                 .help = "own: each worker computes on processors of its own, where all fill the " \
-                         "machine evenly; any: wherever there is room"),                           \
+                 .help =                                                                           \
+                     "own: each worker computes on a fixed share of the processors, where all "    \
+                     "fill them evenly; any: wherever there is room"),                             \
         ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",                                   \
             .help = "wait in each step: one value for all ranks, or one a rank")
 

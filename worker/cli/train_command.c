@@ -65,10 +65,11 @@ static enum dt_status
 open_model(struct training *t, struct dt_error *err)
 {
     const struct settings *s = t->s;
-    enum dt_status r = DT_OK;
+    enum dt_status r = affinity_parse(s->cpus, &t->cpus, err);
+    int n = CPU_COUNT(&t->cpus);
 
-    model_set_threads((int)settings_threads(s, (unsigned)processors()));
-    if (s->data)
+    model_set_threads((int)settings_threads(s, (unsigned)(n > 0 ? n : processors())));
+    if (r == DT_OK && s->data)
         r = data_load(&t->data, s->data, s->model, s, err);
     if (r == DT_OK && s->target_accuracy > 0 && t->data.test.n_rows == 0)
         r = dt_fail(err, DT_E_DATA, "%s has no test rows: leave --target-accuracy out", s->data);
@@ -129,6 +130,7 @@ start_line(struct training *t)
     uint64_t rows = training_rows(t);
     uint64_t parts = settings_parts(s), global = parts * s->batch;
     int threads = model_threads();
+    char cpus[64];
 
     fprintf(t->text, "%s, %s: rank %llu of %llu", s->algorithm, s->model,
             (unsigned long long)s->rank, (unsigned long long)s->workers);
@@ -139,8 +141,10 @@ start_line(struct training *t)
                 dt_plural(t->data.test.n_rows));
     if (s->replicas > 1)
         fprintf(t->text, ", %llu replicas", (unsigned long long)s->replicas);
-    fprintf(t->text, ", %d thread%s, %llu step%s\n", threads, dt_plural((uint64_t)threads),
-            (unsigned long long)t->steps, dt_plural(t->steps));
+    fprintf(t->text, ", %d thread%s", threads, dt_plural((uint64_t)threads));
+    if (CPU_COUNT(&t->cpus) > 0 && affinity_text(&t->cpus, cpus, sizeof(cpus)))
+        fprintf(t->text, " on cpu %s", cpus);
+    fprintf(t->text, ", %llu step%s\n", (unsigned long long)t->steps, dt_plural(t->steps));
     fflush(t->text);
     progress_init(&t->progress, t->text, rows > 0 ? global : parts, t->steps, t->steps_per_epoch);
 }
@@ -232,17 +236,14 @@ train(struct training *t)
     struct dt_error err = {DT_OK, ""};
     struct dtw_error lib = {DTW_OK, ""};
     char line[EXPLAIN_MAX];
-    cpu_set_t cpus;
 
     t->row = settings_row(t->s);
-    enum dt_status r = affinity_parse(t->s->cpus, &cpus, &err);
-    if (r == DT_OK)
-        r = open_model(t, &err);
+    enum dt_status r = open_model(t, &err);
     if (r == DT_OK)
         r = open_outputs(t, &err);
     if (r != DT_OK)
         return command_fail(r, &err);
-    affinity_bind_others(&cpus);
+    affinity_bind_others(&t->cpus);
     start_line(t);
     rate_line(t);
     elastic_line(t);
@@ -256,7 +257,7 @@ train(struct training *t)
             return exit_code_of(s);
         }
     }
-    affinity_bind(&cpus);
+    affinity_bind(&t->cpus);
     r = open_loop(t, &err);
     if (r != DT_OK)
         return command_fail(r, &err);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "worker/cli/affinity.h"
 #include "worker/cli/progress.h"
 #include "worker/cli/report.h"
 #include "worker/cli/score.h"
@@ -20,6 +21,7 @@
 struct training {
     const struct settings *s;
     struct algorithm row; /* with what the options change in it */
+    cpu_set_t cpus;       /* --cpus; empty: any */
     struct data data;
     struct model *model;       /* owned */
     struct dtw_client *client; /* owned; NULL: no psd */

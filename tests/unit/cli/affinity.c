@@ -79,7 +79,7 @@ expect_share(const cpu_set_t *allowed, unsigned workers, unsigned each, const ch
 Test(affinity, workers_divide_the_processors_where_they_fill_them)
 {
     cpu_set_t odd, one;
-    char small[4];
+    char text[64], small[4];
 
     CPU_ZERO(&odd);
     CPU_ZERO(&one);
@@ -97,6 +97,17 @@ Test(affinity, workers_divide_the_processors_where_they_fill_them)
     expect_share(&odd, 1, 8, NULL);
     expect_share(&one, 2, 1, NULL);
     cr_expect_not(affinity_share(&odd, 0, 1, 4, small, sizeof(small)));
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        CPU_SET(cpu, &odd);
+    cr_expect(affinity_share(&odd, 1, 2, CPU_SETSIZE / 2, text, sizeof(text)));
+    cr_expect_str_eq(text, "512-1023");
+    CPU_CLR(3, &odd);
+    CPU_CLR(5, &odd);
+    cr_expect(affinity_text(&odd, text, sizeof(text)));
+    cr_expect_str_eq(text, "0-2,4,6-1023");
+    CPU_ZERO(&odd);
+    cr_expect(affinity_text(&odd, text, sizeof(text)));
+    cr_expect_str_eq(text, "");
 }
 
 struct thread {
