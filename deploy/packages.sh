@@ -44,9 +44,10 @@ packages_as_root()
 }
 
 # packages_update: apt's lists, once for all that is installed by this shell.
+packages_updated=false
 packages_update()
 {
-    "${packages_updated:-false}" || packages_as_root apt-get update -q || return
+    $packages_updated || packages_as_root apt-get update -q || return
     packages_updated=true
 }
 

@@ -13,8 +13,8 @@ taken, as float32 in memory; batch 64 a worker, SGD, one thread a process, model
 values. Both sides shuffle each epoch, gather the rows of each batch, take as many steps, and none tests in
 between. Timed is the loop of steps alone: no start of processes, no reading, no first values, of ours not the
 first step and of PyTorch not the first ten. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it,
-over ipc, the same with --overlap (DDP overlaps as well), and over tcp. `run` binds each worker to processors where all
-fill them evenly; both processes of DDP, and ours over tcp, are bound to the same ones.
+over ipc, the same with --overlap (DDP overlaps as well), and over tcp. `run` binds each worker to a processor of
+its own where there are two; the processes of DDP, and ours over tcp, are bound to the same ones.
 
 Transfers. One server and one client over tcp on loopback, one request after the other: rpc_sync of a gradient that the
 server adds at once (w -= a * g), rpc_sync of the values, against bench_transport's serial push and pull; its push_pull
@@ -134,7 +134,7 @@ def by_overlap(bench, path, model, steps, bound):
 def cpus(rank):
     """As `dtworker run` binds a worker with one thread."""
     mine = sorted(os.sched_getaffinity(0))
-    return ["--cpus", mine[rank % len(mine)]] if len(mine) > 1 and WORKERS % len(mine) == 0 else []
+    return ["--cpus", mine[rank]] if len(mine) == WORKERS else []
 
 
 def by_tcp(bench, path, model, steps, bound):

@@ -22,7 +22,7 @@ BASE = ("systemd", "systemd-sysv", "dbus")
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": "",
        "DEBIAN_FRONTEND": "noninteractive", "HOME": "/"}
 ROOM = 5 << 30  # bytes, for a root in memory; as much again is left to others
-CLONE_NEWNS = 0x20000
+CLONE_NEWNS, PR_SET_PDEATHSIG = 0x20000, 1
 INSTALL = """apt-get update -q
 apt-get install -q -y --no-install-recommends "$@"
 apt-get clean
@@ -56,16 +56,16 @@ def sources():
 
 
 def proxies():
-    said = run(["apt-config", "dump"]).stdout
-    found = re.findall(r'^(Acquire::https?::Proxy "[^"]+";)$', said, re.M)
-    return [f"--aptopt={line}" for line in found]
+    """Lines of apt's configuration."""
+    return re.findall(r'^(Acquire::https?::Proxy "[^"]+";)$', run(["apt-config", "dump"]).stdout, re.M)
 
 
 def make_root(partial):
     """An archive of the smallest Debian with apt; the temporary folders are those of the tools."""
     suite, lines = sources()
     if shutil.which("mmdebstrap"):
-        argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", *proxies(), suite, partial, *lines]
+        argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", *(f"--aptopt={line}" for line in proxies()), suite,
+                partial, *lines]
         return run(argv, 900, check=False)
     if shutil.which("debootstrap"):
         return debootstrap(suite, lines[0].split()[1], partial)
@@ -82,7 +82,7 @@ def extend_root(base, partial, names):
         os.mkdir(root)
         run(["tar", "-C", root, "--numeric-owner", "-xf", base], 300)
         said = run([*nspawn(root, f"psd-root-{os.getpid()}"), "--setenv=DEBIAN_FRONTEND=noninteractive", "/bin/sh",
-                    "-ec", INSTALL, "sh", *names], 900, check=False)
+                    "-ec", INSTALL, "sh", *names], 900, check=False, preexec_fn=die_with_parent)
         if said.returncode == 0:
             run(["tar", "-C", root, "--one-file-system", "--numeric-owner", "-cf", partial, "."], 300)
         return said
@@ -106,6 +106,8 @@ def debootstrap(suite, mirror, archive):
     try:
         said = run(["debootstrap", "--variant=minbase", suite, folder, mirror], 900, check=False)
         if said.returncode == 0:
+            with open(os.path.join(folder, "etc/apt/apt.conf.d/99proxy"), "w", encoding="ascii") as f:
+                f.writelines(line + "\n" for line in proxies())
             run(["tar", "-C", folder, "--one-file-system", "--numeric-owner", "-cf", archive, "."], 300)
         return said
     finally:
@@ -132,12 +134,24 @@ def nspawn(root, name):
             "--suppress-sync=yes", "--as-pid2", "--resolv-conf=copy-host", "--timezone=off", "--console=pipe"]
 
 
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def available_memory():
+    """In bytes; not more than a container may use."""
+    found = []
+    with open("/proc/meminfo", encoding="ascii") as f:
+        found += [int(kib) * 1024 for kib in re.findall(r"^MemAvailable: +(\d+) kB$", f.read(), re.M)]
+    with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as f:
+        found.append(int(f.read()))  # "max": none
+    return min(found, default=0)
+
+
 def in_memory(folder):
     """What is put in the folder is kept in memory, if there is plenty. The mount is this process's own: however it
-    ends, nothing is left of it."""
-    with open("/proc/meminfo", encoding="ascii") as f:
-        available = re.search(r"^MemAvailable: +(\d+) kB$", f.read(), re.M)
-    if not available or int(available[1]) * 1024 < 2 * ROOM or ctypes.CDLL(None).unshare(CLONE_NEWNS) != 0:
+    ends, nothing is left of it. A whole suite in a root needs more room."""
+    if os.environ.get("PSD_FRESH") == "all" or available_memory() < 2 * ROOM or ctypes.CDLL(None).unshare(CLONE_NEWNS) != 0:
         return
     if run(["mount", "--make-rprivate", "/"], check=False).returncode == 0:
         run(["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=700", "psd-root", folder], check=False)

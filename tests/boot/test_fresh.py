@@ -29,15 +29,10 @@ SLICE = ("lint_format", "lint_man", "lint_symbols", "lint_completion", "unit_bas
 MORE = ("/usr/bin/clang-tidy", "/usr/share/i18n/locales/de_DE", "/usr/bin/mmdebstrap", "/usr/bin/systemd-nspawn")
 INSIDE = "PSD_FRESH_ROOT"  # set in the fresh root
 LONG = 7200
-PR_SET_PDEATHSIG = 1
 
 
 def say(what):
     print(f"    {what}", flush=True)
-
-
-def die_with_parent():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Fresh:
@@ -90,7 +85,7 @@ class Fresh:
                 [*machine.nspawn(self.root, self.name), f"--setenv={INSIDE}=1", *self.binds,
                  f"--chdir={packages.ROOT}", *argv],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-                preexec_fn=die_with_parent)
+                preexec_fn=machine.die_with_parent)
         try:
             code = nspawn.wait(LONG)
         except subprocess.TimeoutExpired:

@@ -43,22 +43,22 @@ def test_two_ps_tasks(bench):
 
 
 def threads_of(bench, name):
-    """[(name, processors)] of the threads of each process that was started by this name."""
+    """Of each process with this name: the processors of its main thread, and of all its threads together."""
     found = []
     for pid in bench.marked():
         with open(f"/proc/{pid}/cmdline", "rb") as f:
             argv = f.read().split(b"\0")
         if name in argv[:2]:
             tasks = os.listdir(f"/proc/{pid}/task")
-            found.append({int(t): os.sched_getaffinity(int(t)) for t in tasks})
+            found.append((os.sched_getaffinity(pid), set.union(*(os.sched_getaffinity(int(t)) for t in tasks))))
     return found
 
 
 def bound(bench, workers, *args):
-    """Of each worker: the processors of its main thread, and of all its threads together."""
+    """threads_of() the workers of a run that trains."""
     run = bench.dtworker("run", *LONG_RUN[2:], "--workers", workers, "--threads", 1, *args, "--metrics", os.path.join(bench.dir, "m"))
     harness.wait_until(lambda: os.path.exists(os.path.join(bench.dir, "m")) and os.path.getsize(os.path.join(bench.dir, "m")), "it trains")
-    found = [(t[min(t)], set.union(*t.values())) for t in threads_of(bench, b"train")]
+    found = threads_of(bench, b"train")
     os.unlink(os.path.join(bench.dir, "m"))
     run.signal(signal.SIGTERM)
     run.expect_exit(-signal.SIGTERM)
@@ -74,7 +74,7 @@ def test_each_worker_computes_on_processors_of_its_own(bench):
     found = bound(bench, n)
     expect(sorted(cpus for main, _ in found for cpus in main) == sorted(mine), f"one each: {found}")
     expect(all(all_ == mine for _, all_ in found), f"what talks to psd is free: {found}")
-    for args in ((n, "--cpus", "any"), (n + 1,)):
+    for args in ((n, "--cpus", "any"), (n + 1,), (2 * n,)):
         expect(all(main == mine for main, _ in bound(bench, *args)), f"{args}: nobody is bound")
 
 

@@ -122,9 +122,9 @@ affinity_share(const cpu_set_t *allowed, unsigned rank, unsigned workers, unsign
     unsigned n = (unsigned)CPU_COUNT(allowed), first;
     cpu_set_t share;
 
-    if (n < 2 || each == 0 || n % each != 0 || workers % (n / each) != 0)
+    if (workers < 2 || rank >= workers || each == 0 || (uint64_t)workers * each != n)
         return false;
-    first = rank % (n / each) * each;
+    first = rank * each;
     CPU_ZERO(&share);
     for (unsigned i = 0; i < each; i++)
         CPU_SET(nth(allowed, first + i), &share);

@@ -23,7 +23,8 @@ void affinity_bind(const cpu_set_t *set);
 /* As affinity_parse reads it, in ranges; "" of the empty set. false: there is no room for it. */
 bool affinity_text(const cpu_set_t *set, char *text, size_t size);
 /* This one's share where `workers` with `each` computing threads divide the processors of `allowed`, as text for
- * affinity_parse. false: they do not fill them evenly, so it is better that nobody is bound. */
+ * affinity_parse. false: they are more or fewer than the processors, so it is better that nobody is bound: bound to
+ * one processor two would share it while another one is idle. */
 bool affinity_share(const cpu_set_t *allowed, unsigned rank, unsigned workers, unsigned each,
                     char *text, size_t size);
 /* What this process may use; nothing when that cannot be found out. */

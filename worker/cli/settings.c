@@ -205,10 +205,11 @@ const struct dt_option settings_train[] = {
     ROW_START_TIMEOUT("60s"), ROW_RETRY_FOR("5s"),                                                 \
         ROW_THREADS("of the BLAS library in each worker; 0: processors / workers, or 1 with "      \
                     "several replicas"),                                                           \
-        ROW_CPUS(ENUM, cpus_of_run, .def = "own", .choices = "own|any", .arg = "WHICH",            \
-                 .help =                                                                           \
-                     "own: each worker computes on a fixed share of the processors, where all "    \
-                     "fill them evenly; any: wherever there is room"),                             \
+        ROW_CPUS(                                                                                  \
+            ENUM, cpus_of_run, .def = "own", .choices = "own|any", .arg = "WHICH",                 \
+            .help =                                                                                \
+                "own: each worker computes on processors of its own, where there are as many as "  \
+                "threads; any: wherever there is room"),                                           \
         ROW("step-delay", CSV, step_delays, .arg = "MS[,MS...]",                                   \
             .help = "wait in each step: one value for all ranks, or one a rank")
 

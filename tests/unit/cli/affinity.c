@@ -76,7 +76,7 @@ expect_share(const cpu_set_t *allowed, unsigned workers, unsigned each, const ch
     }
 }
 
-Test(affinity, workers_divide_the_processors_where_they_fill_them)
+Test(affinity, workers_divide_the_processors_where_they_are_as_many)
 {
     cpu_set_t odd, one;
     char text[64], small[4];
@@ -87,16 +87,16 @@ Test(affinity, workers_divide_the_processors_where_they_fill_them)
     for (int cpu = 1; cpu < 8; cpu += 2)
         CPU_SET(cpu, &odd);
     expect_share(&odd, 4, 1, (const char *[]){"1", "3", "5", "7"});
-    expect_share(&odd, 8, 1, (const char *[]){"1", "3", "5", "7", "1", "3", "5", "7"});
+    expect_share(&odd, 8, 1, NULL); /* two on one, and both may be busy while two others are not */
     expect_share(&odd, 2, 2, (const char *[]){"1,3", "5,7"});
-    expect_share(&odd, 1, 4, (const char *[]){"1,3,5,7"});
+    expect_share(&odd, 1, 4, NULL); /* all are its own anyhow */
     expect_share(&odd, 2, 1, NULL); /* two are left over: another run may want to be there */
     expect_share(&odd, 3, 1, NULL);
     expect_share(&odd, 6, 1, NULL); /* two of them would have to share */
     expect_share(&odd, 2, 3, NULL);
     expect_share(&odd, 1, 8, NULL);
     expect_share(&one, 2, 1, NULL);
-    cr_expect_not(affinity_share(&odd, 0, 1, 4, small, sizeof(small)));
+    cr_expect_not(affinity_share(&odd, 0, 2, 2, small, 3));
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
         CPU_SET(cpu, &odd);
     cr_expect(affinity_share(&odd, 1, 2, CPU_SETSIZE / 2, text, sizeof(text)));
