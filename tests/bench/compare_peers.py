@@ -14,7 +14,7 @@ values. Both sides shuffle each epoch, gather the rows of each batch, take as ma
 between. Timed is the loop of steps alone: no start of processes, no reading, no first values, of ours not the
 first step and of PyTorch not the first ten. DDP averages gradients over tcp; ssgd is measured as `dtworker run` has it,
 over ipc, the same with --overlap (DDP overlaps as well), and over tcp. `run` binds each worker to a processor of
-its own where there are two; the processes of DDP, and ours over tcp, are bound to the same ones.
+its own where there are two, ours over tcp are bound alike; DDP's processes are measured as they come, and bound as well.
 
 Transfers. One server and one client over tcp on loopback, one request after the other: rpc_sync of a gradient that the
 server adds at once (w -= a * g), rpc_sync of the values, against bench_transport's serial push and pull; its push_pull
@@ -146,10 +146,10 @@ def by_tcp(bench, path, model, steps, bound):
     return our_end(bench, "ssgd over tcp", reports, "m0")
 
 
-def by_torch(bench, path, model, steps, bound, n=1):
+def by_torch(bench, path, model, steps, bound, n=1, bind=False):
     store = os.path.join(bench.dir, f"store{bench.n}")
     started = [bench.start("torch", ["/usr/bin/python3", os.path.join(HERE, "peer_torch.py"), "train", path, model, str(BATCH),
-                                     str(steps), str(RATE), str(rank), str(n), store, *(map(str, cpus(rank)[1:]) if n > 1 else ())]) for rank in range(n)]
+                                     str(steps), str(RATE), str(rank), str(n), store, *(map(str, cpus(rank)[1:]) if bind else ())]) for rank in range(n)]
     reports = finish(started, bound)
     rate = sum(r["samples"] for r in reports) / max(r["seconds"] for r in reports)
     return trained("PyTorch", rate, reports[0]["loss_before"], reports[0]["loss"])
@@ -157,6 +157,10 @@ def by_torch(bench, path, model, steps, bound, n=1):
 
 def by_ddp(bench, path, model, steps, bound):
     return by_torch(bench, path, model, steps, bound, WORKERS)
+
+
+def by_bound_ddp(bench, path, model, steps, bound):
+    return by_torch(bench, path, model, steps, bound, WORKERS, True)
 
 
 def steps_for(run, bench, path, model, workers):
@@ -188,7 +192,8 @@ def ratio_text(row):
 
 
 PAIRS = ((1, {"local": by_local}, "PyTorch", by_torch),
-         (WORKERS, {"ssgd, 2 workers": by_run, "ssgd --overlap": by_overlap, "ssgd over tcp": by_tcp}, "DDP, 2 processes", by_ddp))
+         (WORKERS, {"ssgd, 2 workers": by_run, "ssgd --overlap": by_overlap, "ssgd over tcp": by_tcp}, "DDP, 2 processes", by_ddp),
+         (WORKERS, {"ssgd, 2 workers": by_run}, "DDP, bound", by_bound_ddp))
 
 
 def train_pair(bench, path, model, workers, ours, peer, run_peer):
