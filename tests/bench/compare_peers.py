@@ -131,16 +131,16 @@ def by_overlap(bench, path, model, steps, bound):
     return by_run(bench, path, model, steps, bound, "--overlap")
 
 
-def cpus(rank):
-    """As `dtworker run` binds a worker with one thread."""
+def bound_to(rank, *option):
+    """Arguments after `option`: the processor that `dtworker run` gives this worker; none where it gives none."""
     mine = sorted(os.sched_getaffinity(0))
-    return ["--cpus", mine[rank]] if len(mine) == WORKERS else []
+    return [*option, str(mine[rank])] if len(mine) == WORKERS else []
 
 
 def by_tcp(bench, path, model, steps, bound):
     psd = bench.psd(together_bytes="256KiB")  # as it comes
-    workers = [bench.train(psd, rank, WORKERS, "--metrics", f"m{rank}", *common(path, model, steps)[2:], *cpus(rank), model=model)
-               for rank in range(WORKERS)]
+    workers = [bench.train(psd, rank, WORKERS, "--metrics", f"m{rank}", *bound_to(rank, "--cpus"),
+                           *common(path, model, steps)[2:], model=model) for rank in range(WORKERS)]
     reports = finish(workers, bound)
     psd.stop()
     return our_end(bench, "ssgd over tcp", reports, "m0")
@@ -149,7 +149,8 @@ def by_tcp(bench, path, model, steps, bound):
 def by_torch(bench, path, model, steps, bound, n=1, bind=False):
     store = os.path.join(bench.dir, f"store{bench.n}")
     started = [bench.start("torch", ["/usr/bin/python3", os.path.join(HERE, "peer_torch.py"), "train", path, model, str(BATCH),
-                                     str(steps), str(RATE), str(rank), str(n), store, *(map(str, cpus(rank)[1:]) if bind else ())]) for rank in range(n)]
+                                     str(steps), str(RATE), str(rank), str(n), store, *(bound_to(rank) if bind else ())])
+               for rank in range(n)]
     reports = finish(started, bound)
     rate = sum(r["samples"] for r in reports) / max(r["seconds"] for r in reports)
     return trained("PyTorch", rate, reports[0]["loss_before"], reports[0]["loss"])

@@ -7,7 +7,6 @@ tests/run.sh --slow runs --fast whole); PSD_FRESH=all runs it without any, as a 
 compiled comes from its compiler cache, where there is one: the clone has the place of the outer one. Headers are compared
 with it by their text, and one that is missing is missed. In the fresh root itself this test is skipped."""
 import contextlib
-import ctypes
 import os
 import re
 import shlex

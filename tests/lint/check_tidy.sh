@@ -16,13 +16,11 @@ headers=$(echo "$nodes"; cat .clang-tidy tests/lint/check_tidy.sh tests/lint/ana
 
 check_one()
 {
-    local file=$1 key log limit=() word hint=(--extra-arg=-include --extra-arg="$source/tests/lint/analyzer.h")
+    local file=$1 key log limit hint=(--extra-arg=-include --extra-arg="$source/tests/lint/analyzer.h")
     [ "$file" = proto/base/error.c ] && hint=()
     key=$( (echo "$headers"; cat "$file") | sha256sum | cut -d' ' -f1)
     [ -e "$cache/$key" ] && return 0
-    for word in -Xclang -analyzer-config -Xclang "max-nodes=$nodes"; do
-        limit+=(--extra-arg="$word")
-    done
+    limit=(--extra-arg={-Xclang,-analyzer-config,-Xclang,"max-nodes=$nodes"})
     log=$("$tool" --quiet "${hint[@]}" "${limit[@]}" -p "$build" "$file" 2>/dev/null) && { touch "$cache/$key"; return 0; }
     echo "$log"
     return 1

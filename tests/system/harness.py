@@ -69,6 +69,11 @@ def wait_until(condition, what, timeout=LONG):
     raise Failed(f"not within {timeout:g} s: {what}")
 
 
+def has_content(path, least=1):
+    """The file is there with so many bytes."""
+    return os.path.exists(path) and os.path.getsize(path) >= least
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -171,7 +176,14 @@ class Psd(Process):
     def status(self):
         """What psctl status --json says, asked in a millisecond: a poll must see what lasts for a short time only."""
         import protocol
-        return protocol.status(self.admin)
+        reply = protocol.ask(self.admin, protocol.ADMIN_STATUS)
+        expect(reply is not None and reply.status == protocol.OK, f"{self.name}: status: {reply}")
+        return protocol.shown(reply.body())
+
+    def psctl(self, *args):
+        """The completed psctl, with its text."""
+        return subprocess.run([program("psctl"), "--admin", self.admin, *map(str, args)], capture_output=True, text=True,
+                              timeout=LONG, check=False)
 
     def job(self, name="j"):
         for job in self.status()["jobs"]:

@@ -5,8 +5,6 @@ import time
 import msgpack
 import zmq
 
-import harness
-
 HELLO, JOIN, LEAVE, HEARTBEAT, DECLARE, INIT, INIT_DONE, CLOCK = range(1, 9)
 STATS, GOODBYE, PUSH, PULL, PUSHPULL, ADMIN_STATUS = 11, 14, 16, 17, 18, 32
 REPLY = 128
@@ -112,12 +110,10 @@ def shown(value, key=None):
     return None if isinstance(value, int) and value >= 2**63 else value
 
 
-def status(admin):
-    """What psd says to psctl status; harness.Failed when it says nothing."""
-    raw = Raw(admin)
+def ask(endpoint, op):
+    """The reply to one request without fields, or None."""
+    raw = Raw(endpoint)
     try:
-        reply = raw.call(ADMIN_STATUS)
+        return raw.call(op)
     finally:
         raw.close()
-    harness.expect(reply is not None and reply.status == OK, f"{admin}: status: {reply}")
-    return shown(reply.body())

@@ -1,7 +1,6 @@
 """Every algorithm of the table with two ps tasks of three shards each and three workers: it learns, both
 tasks hold variables, and everybody ends with 0."""
 import json
-import subprocess
 
 import fashion
 import harness
@@ -11,8 +10,8 @@ STEPS = 300
 
 
 def placement(psd, job):
-    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "--json", "placement", job], capture_output=True,
-                          text=True, timeout=harness.LONG, check=True)
+    done = psd.psctl("--json", "placement", job)
+    expect(done.returncode == 0, done.stderr)
     return json.loads(done.stdout)["jobs"][0]
 
 

@@ -90,7 +90,7 @@ def test_stopped_by_a_signal(bench):
         path = os.path.join(bench.dir, f"w{number}")
         worker = bench.dtworker("train", "--algorithm", "local", "--data", harness.digits(), "--steps", 1000000,
                                 "--step-delay", 5, "--save", path, "--metrics", f"{path}.jsonl")
-        harness.wait_until(lambda: os.path.exists(f"{path}.jsonl") and os.path.getsize(f"{path}.jsonl"), "it trains")
+        harness.wait_until(lambda: harness.has_content(f"{path}.jsonl"), "it trains")
         worker.signal(number)
         worker.expect_exit(-number)
         meta, _ = tensors(path)

@@ -2,7 +2,6 @@
 sum cannot differ; the bytes are balanced; saved files hold whole variables; workers must cut alike; psd names the parts."""
 import json
 import os
-import subprocess
 
 import harness
 import weights
@@ -39,8 +38,7 @@ def test_two_workers_and_a_window(bench):
 
 
 def held(psd):
-    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "placement", "--json"], capture_output=True,
-                          text=True, timeout=harness.LONG, check=False)
+    done = psd.psctl("placement", "--json")
     expect(done.returncode == 0, done.stderr)
     job, = json.loads(done.stdout)["jobs"]
     return job["variables"]

@@ -2,7 +2,6 @@
 pinned; pins are where psd says; workers must pin alike; wrong options of a row or a pin end with 64 and one line."""
 import json
 import os
-import subprocess
 
 import harness
 import weights
@@ -30,8 +29,7 @@ def test_pinned_layers_are_trained_as_unpinned_ones(bench):
 
 def held(psd):
     """Names of the variables that the job's ps tasks hold, as psd tells them: {name: task}."""
-    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "placement", "--json"], capture_output=True,
-                          text=True, timeout=harness.LONG, check=False)
+    done = psd.psctl("placement", "--json")
     expect(done.returncode == 0, done.stderr)
     job, = json.loads(done.stdout)["jobs"]
     return {v["name"]: v["ps_task"] for v in job["variables"]}

@@ -1,7 +1,6 @@
 """psctl placement: shapes, optimizers, ps tasks and the shards that hold the slices, as text and as
 JSON; a job that does not exist, and no job at all."""
 import json
-import subprocess
 
 import harness
 from harness import expect
@@ -10,18 +9,13 @@ MODEL = "mlp:6000,50"  # two kernels of two slices, four variables of one
 ARGS = ("--steps", 2, "--batch", 5, "--seed", 1)
 
 
-def psctl(psd, *args):
-    return subprocess.run([harness.program("psctl"), "--admin", psd.admin, *args], capture_output=True, text=True,
-                          timeout=harness.LONG, check=False)
-
-
 def train(bench, psds, job="j"):
     worker = bench.train(",".join(p.endpoint for p in psds), 0, 1, "--data", harness.digits(), *ARGS, job=job, model=MODEL)
     worker.expect_exit(0)
 
 
 def placement(psd, *args):
-    done = psctl(psd, "placement", "--json", *args)
+    done = psd.psctl("placement", "--json", *args)
     expect(done.returncode == 0 and not done.stderr, f"{done.returncode}: {done.stderr}")
     return json.loads(done.stdout)["jobs"]
 
@@ -57,7 +51,7 @@ def test_one_psd_with_three_shards(bench):
     job, = placement(psd)
     expect(len(check_job(job, 0, 1, 3)) == 6, "all variables are here")
     expect(min(job["shard_slices"]) >= 1, f"every shard holds something: {job['shard_slices']}")
-    shown = psctl(psd, "placement", "j")
+    shown = psd.psctl("placement", "j")
     expect(shown.returncode == 0, f"{shown.returncode}: {shown.stderr}")
     lines = shown.stdout.splitlines()
     expect(lines[0] == "job j: ps task 0 of 1, 3 shards, locking slice, 6 variables", lines[0])
@@ -81,14 +75,14 @@ def test_two_ps_tasks_and_two_jobs(bench):
 
 def test_what_is_not_there(bench):
     psd = bench.psd()
-    expect(psctl(psd, "placement").stdout == "psd has no job\n", "said in words")
-    done = psctl(psd, "placement", "nothing")
+    expect(psd.psctl("placement").stdout == "psd has no job\n", "said in words")
+    done = psd.psctl("placement", "nothing")
     expect(done.returncode == 64 and done.stderr == "psctl: there is no job nothing\n", f"{done.returncode}: {done.stderr}")
-    done = psctl(psd, "placement", "a", "b")
+    done = psd.psctl("placement", "a", "b")
     expect(done.returncode == 64 and done.stderr.count("\n") == 1, f"{done.returncode}: {done.stderr}")
-    done = psctl(psd, "placement", "x" * 129)
+    done = psd.psctl("placement", "x" * 129)
     expect(done.returncode == 64 and "too long" in done.stderr, f"{done.returncode}: {done.stderr}")
-    expect("placement [JOB]" in psctl(psd, "--help").stdout, "in the help")
+    expect("placement [JOB]" in psd.psctl("--help").stdout, "in the help")
     psd.stop()
 
 

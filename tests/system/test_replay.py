@@ -143,7 +143,7 @@ def test_a_worker_that_was_killed_or_stopped(bench):
                                   "--algorithm", "agn", "--batch", 10, "--step-delay", 20, "--steps", 100 if r == 0 else 10000,
                                   "--lease", "1s", "--record", where) for r in range(2)]
         log = os.path.join(where, "rank-1.rec")
-        harness.wait_until(lambda: os.path.exists(log) and os.path.getsize(log) > 1000, "exchanges are recorded")
+        harness.wait_until(lambda: harness.has_content(log, 1001), "exchanges are recorded")
         workers[1].signal(number)
         workers[0].expect_exit(0)
         workers[1].wait()

@@ -56,10 +56,11 @@ def threads_of(bench, name):
 
 def bound(bench, workers, *args):
     """threads_of() the workers of a run that trains."""
-    run = bench.dtworker("run", *LONG_RUN[2:], "--workers", workers, "--threads", 1, *args, "--metrics", os.path.join(bench.dir, "m"))
-    harness.wait_until(lambda: os.path.exists(os.path.join(bench.dir, "m")) and os.path.getsize(os.path.join(bench.dir, "m")), "it trains")
+    metrics = os.path.join(bench.dir, "m")
+    run = bench.dtworker("run", *LONG_RUN[2:], "--workers", workers, "--threads", 1, *args, "--metrics", metrics)
+    harness.wait_until(lambda: harness.has_content(metrics), "it trains")
     found = threads_of(bench, b"train")
-    os.unlink(os.path.join(bench.dir, "m"))
+    os.unlink(metrics)
     run.signal(signal.SIGTERM)
     run.expect_exit(-signal.SIGTERM)
     expect(len(found) == workers, f"{found}")

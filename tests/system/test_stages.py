@@ -1,7 +1,6 @@
 """psctl status tells where the time of each shard of psd went: stages in seconds, messages, parked requests."""
 import json
 import os
-import subprocess
 import time
 
 import harness
@@ -105,8 +104,7 @@ def test_psctl_says_what_psd_does(bench):
     """The other tests ask psd itself."""
     psd = bench.psd(shards=2)
     bench.train(psd, 0, 1, "--steps", 3).expect_exit(0)
-    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "--json", "status"], capture_output=True,
-                          text=True, timeout=harness.LONG, check=False)
+    done = psd.psctl("--json", "status")
     expect(done.returncode == 0, done.stderr)
     shown, said = json.loads(done.stdout), psd.status()
     for both in (shown, said):
@@ -120,8 +118,7 @@ def test_psctl_says_what_psd_does(bench):
 def test_as_text(bench):
     psd = bench.psd(shards=3)
     harness.wait_until(lambda: all(spent(t) > 0 for t in shards(psd, 3)), "each shard has turned")
-    done = subprocess.run([harness.program("psctl"), "--admin", psd.admin, "status"], capture_output=True, text=True,
-                          timeout=harness.LONG, check=False)
+    done = psd.psctl("status")
     lines = done.stdout.splitlines()[1:]
     expect(done.returncode == 0 and len(lines) == 4, f"{done.returncode}: {done.stdout}{done.stderr}")
     names = [part.strip().rsplit(" ", 2)[0] for part in lines.pop().split(" s: ")[1].split(",")]

@@ -21,6 +21,14 @@ affinity_allowed(void)
     return set;
 }
 
+int
+processors(void)
+{
+    cpu_set_t set = affinity_allowed();
+
+    return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+}
+
 /* "N" or "N-M" */
 static bool
 parse_part(const char *text, uint64_t *first, uint64_t *last)
@@ -85,17 +93,6 @@ affinity_bind(const cpu_set_t *set)
         sched_setaffinity(0, sizeof(*set), set);
 }
 
-/* The index'th processor of a set that has more than that. */
-static int
-nth(const cpu_set_t *set, unsigned index)
-{
-    int cpu = 0;
-
-    while (!CPU_ISSET(cpu, set) || index-- > 0)
-        cpu++;
-    return cpu;
-}
-
 bool
 affinity_text(const cpu_set_t *set, char *text, size_t size)
 {
@@ -119,14 +116,15 @@ bool
 affinity_share(const cpu_set_t *allowed, unsigned rank, unsigned workers, unsigned each, char *text,
                size_t size)
 {
-    unsigned n = (unsigned)CPU_COUNT(allowed), first;
+    unsigned n = 0;
     cpu_set_t share;
 
-    if (workers < 2 || rank >= workers || each == 0 || (uint64_t)workers * each != n)
+    if (workers < 2 || each == 0 || (uint64_t)workers * each != (unsigned)CPU_COUNT(allowed))
         return false;
-    first = rank * each;
     CPU_ZERO(&share);
-    for (unsigned i = 0; i < each; i++)
-        CPU_SET(nth(allowed, first + i), &share);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, allowed) && n++ / each == rank)
+            CPU_SET(cpu, &share);
+    }
     return affinity_text(&share, text, size);
 }

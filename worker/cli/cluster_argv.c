@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "worker/cli/affinity.h"
-#include "worker/cli/score.h"
 
 void
 cluster_argv_add(struct cluster_argv *a, const char *fmt, ...)

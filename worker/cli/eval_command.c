@@ -10,6 +10,7 @@
 
 #include "proto/base/parse.h"
 #include "proto/base/plural.h"
+#include "worker/cli/affinity.h"
 #include "worker/cli/command.h"
 #include "worker/cli/score.h"
 #include "worker/train/safetensors.h"

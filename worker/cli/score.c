@@ -4,7 +4,6 @@
 #include "worker/cli/score.h"
 
 #include <math.h>
-#include <sched.h>
 
 enum dt_status
 data_load(struct data *d, const char *path, const char *model, const struct settings *s,
@@ -39,14 +38,4 @@ data_score(const struct data *d, struct model *m, const float *const *values, st
     model_evaluate(m, d->loaded ? &d->train : NULL, values, &out->train);
     if (d->loaded && d->test.n_rows > 0)
         model_evaluate(m, &d->test, values, &out->test);
-}
-
-int
-processors(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1)
-        return 1;
-    return CPU_COUNT(&set);
 }

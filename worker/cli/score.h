@@ -26,6 +26,5 @@ void data_deinit(struct data *d);
 /* Over all training and all test rows. Takes as long as an epoch of gradients, at most. */
 void data_score(const struct data *d, struct model *m, const float *const *values,
                 struct score *out);
-int processors(void); /* that this process may use */
 
 #endif

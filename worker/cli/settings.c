@@ -52,7 +52,6 @@
         .help = "workers expected: ranks 0 to M-1")
 #define ROW_THREADS(help_)                                                                         \
     ROW("threads", U64, threads, .def = "0", .min = 0, .max = 1024, .arg = "N", .help = (help_))
-#define ROW_CPUS(type_, field_, ...) ROW("cpus", type_, field_, __VA_ARGS__)
 #define ROW_SAVE(help_) ROW("save", STRING, save, .arg = "FILE", .help = (help_))
 #define ROW_RECORD                                                                                 \
     ROW("record", STRING, record, .arg = "DIR",                                                    \
@@ -97,8 +96,7 @@
             .help = "threads on one copy of the values, each with a batch; one gradient a step"),  \
         ROW("overlap", FLAG, overlap,                                                              \
             .help = "send a gradient layer by layer while the rest of it is being computed, and "  \
-                    "begin the "                                                                   \
-                    "next step with the first layer's values"),                                    \
+                    "begin the next step with the first layer's values"),                          \
         ROW("lr", DOUBLE, lr, .def = "0", .min = 0, .max = 1e9, .arg = "RATE",                     \
             .help = "learning rate on psd, or of the worker where psd has none; 0: the "           \
                     "algorithm's own"),                                                            \
@@ -180,9 +178,9 @@ const struct dt_option settings_train[] = {
     ROW_START_TIMEOUT("0"),
     ROW_RETRY_FOR("60s"),
     ROW_THREADS("of the BLAS library; 0: all processors (of --cpus), or 1 with several replicas"),
-    ROW_CPUS(CSV, cpus, .arg = "N[-M],...",
-             .help = "compute on these processors of the allowed ones, as in 0,2-3; what talks to "
-                     "psd runs on any"),
+    ROW("cpus", CSV, cpus, .arg = "N[-M],...",
+        .help = "compute on these processors of the allowed ones, as in 0,2-3; what talks to "
+                "psd runs on any"),
     ROW("step-delay", U64, step_delay_ms, .def = "0", .min = 0, .max = 1e9, .arg = "MS",
         .help = "wait so many milliseconds in each step: imitates a slow machine"),
     ROW_SAVE(
@@ -205,8 +203,7 @@ const struct dt_option settings_train[] = {
     ROW_START_TIMEOUT("60s"), ROW_RETRY_FOR("5s"),                                                 \
         ROW_THREADS("of the BLAS library in each worker; 0: processors / workers, or 1 with "      \
                     "several replicas"),                                                           \
-        ROW_CPUS(                                                                                  \
-            ENUM, cpus_of_run, .def = "own", .choices = "own|any", .arg = "WHICH",                 \
+        ROW("cpus", ENUM, cpus_of_run, .def = "own", .choices = "own|any", .arg = "WHICH",         \
             .help =                                                                                \
                 "own: each worker computes on processors of its own, where there are as many as "  \
                 "threads; any: wherever there is room"),                                           \

@@ -236,7 +236,8 @@ DTW_API enum dtw_status dtw_step_gradient(struct dtw_handle *handle, unsigned in
  * whole in their buffer, so that they can be used while others are on their way. What has not been sent yet goes by
  * index: the gradient of a smaller one overtakes, and its values come first. timeout_ms < 0: without limit;
  * DTW_PENDING when the time is over, DTW_INTERRUPTED by dtw_interrupt or the stop descriptor: the step goes on. Any
- * other status is that of the step, which has ended. The handle stays in any case: dtw_wait frees it, which no other thread may do meanwhile. */
+ * other status is that of the step, which has ended. The handle stays in any case: dtw_wait frees it, which no other
+ * thread may do meanwhile. */
 DTW_API enum dtw_status dtw_wait_variable(struct dtw_handle *handle, unsigned index,
                                           int64_t timeout_ms, struct dtw_error *err);
 
